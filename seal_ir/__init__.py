@@ -1,0 +1,1 @@
+"""Generative retrieval for Pyserini users."""

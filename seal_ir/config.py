@@ -1,0 +1,192 @@
+"""Settings of a search, frozen, with the presets that name the paper's systems.
+
+Equation and table numbers refer to Bevilacqua et al., "Autoregressive Search Engines: Generating
+Substrings as Document Identifiers", NeurIPS 2022 (arXiv 2204.10628); docs/scoring.md writes them out.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from seal_ir.errors import UsageError
+from seal_ir.records import BODY, QUERY, TITLE
+
+T = TypeVar("T", "DecodeConfig", "RankConfig")
+
+
+def _at_least(config: object, name: str, least: float) -> None:
+    value = getattr(config, name)
+    if not value >= least:
+        raise UsageError(f"{name} is {value}; it must be at least {least}")
+
+
+def _one_of(config: object, name: str, allowed: tuple[str, ...]) -> None:
+    value = getattr(config, name)
+    if value not in allowed:
+        raise UsageError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}")
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeConfig:
+    """What the model is asked to write.
+
+    Attributes:
+        beam: hypotheses kept per step (paper: 15); the best `2 * beam` attested candidates of each
+            step become keys.
+        body_steps: length of the longest body n-gram in tokens (paper: 10).
+        title_steps: longest title in tokens, its end symbol included (paper: 15); 0 writes no titles.
+        query_words: word n-grams of the query up to this many words become keys; 0 for none.
+        unigrams: how many tokens of the first step's distribution are kept (published: 5,000).
+    """
+
+    beam: int = 15
+    body_steps: int = 10
+    title_steps: int = 15
+    query_words: int = 3
+    unigrams: int = 5000
+
+    def __post_init__(self) -> None:
+        """Refuse values that mean nothing."""
+        _at_least(self, "beam", 1)
+        _at_least(self, "body_steps", 1)
+        for name in ("title_steps", "query_words", "unigrams"):
+            _at_least(self, name, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class RankConfig:
+    """How keys become document scores.
+
+    Attributes:
+        weight: "lm" (log P(n|q)) or "lm-fm" (log odds of P(n|q) against P(n), equation 2).
+        score: "max" (the best key of the document) or "intersective" (equation 4).
+        kinds: which kinds of key count.
+        length: count body keys of exactly this many tokens only; 0 for all lengths.
+        alpha: power of a key's weight (paper: 2.0).
+        beta: share of a key's weight that depends on tokens no earlier key had (paper: 0.8).
+        smoothing: s in P(n) = (F(n) + s) / (N + s); 5 in the published system, 0 in the paper.
+        unigrams: fill tokens that no key has taken with the first step's distribution.
+        unigram_alpha: raise unigram weights to alpha too (the paper's formula; not as published).
+        max_count: a document is a candidate if it holds a key with F(n) <= max_count.
+    """
+
+    weight: str = "lm-fm"
+    score: str = "intersective"
+    kinds: tuple[str, ...] = (BODY, TITLE, QUERY)
+    length: int = 0
+    alpha: float = 2.0
+    beta: float = 0.8
+    smoothing: float = 5.0
+    unigrams: bool = True
+    unigram_alpha: bool = False
+    max_count: int = 1500
+
+    def __post_init__(self) -> None:
+        """Refuse values that mean nothing."""
+        _one_of(self, "weight", ("lm", "lm-fm"))
+        _one_of(self, "score", ("max", "intersective"))
+        _at_least(self, "length", 0)
+        _at_least(self, "alpha", 0.0)
+        _at_least(self, "smoothing", 0.0)
+        _at_least(self, "max_count", 1)
+        if not 0.0 <= self.beta <= 1.0:
+            raise UsageError(f"beta is {self.beta}; it must lie in [0, 1]")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchConfig:
+    """A preset by name and the settings it stands for; printed and saved beside every run."""
+
+    preset: str = "intersective"
+    decode: DecodeConfig = DecodeConfig()
+    rank: RankConfig = RankConfig()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as plain JSON values."""
+        return asdict(self)
+
+
+PRESETS: Mapping[str, SearchConfig] = MappingProxyType(
+    {
+        "lm": SearchConfig(
+            "lm",
+            DecodeConfig(title_steps=0, query_words=0, unigrams=0),
+            RankConfig(weight="lm", score="max", kinds=(BODY,), length=5, alpha=1.0, unigrams=False),
+        ),
+        "lm-fm": SearchConfig(
+            "lm-fm", DecodeConfig(unigrams=0), RankConfig(score="max", alpha=1.0, unigrams=False)
+        ),
+        "intersective": SearchConfig("intersective"),
+        "paper": SearchConfig("paper", rank=RankConfig(smoothing=0.0, unigram_alpha=True)),
+    }
+)
+
+
+def preset(name: str) -> SearchConfig:
+    """The settings of a preset.
+
+    Raises:
+        UsageError: no preset has this name.
+    """
+    if name not in PRESETS:
+        raise UsageError(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def from_toml(path: Path, base: SearchConfig) -> SearchConfig:
+    """`base` with the values of the `[decode]` and `[rank]` tables of a TOML file.
+
+    Raises:
+        UsageError: the file cannot be read, or names a setting that does not exist.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path}: cannot read settings: {error}") from error
+    unknown = sorted(set(tables) - {"decode", "rank"})
+    if unknown:
+        raise UsageError(f"{path}: unknown table {unknown[0]!r}; settings live in [decode] and [rank]")
+    return replace(
+        base,
+        decode=_updated(base.decode, tables.get("decode", {}), path),
+        rank=_updated(base.rank, tables.get("rank", {}), path),
+    )
+
+
+def covering(configs: list[SearchConfig]) -> DecodeConfig:
+    """Decoding settings whose keys serve every one of `configs`, so that one decoding does for all.
+
+    Raises:
+        UsageError: the configs differ in beam, which no single decoding can serve.
+    """
+    beams = sorted({config.decode.beam for config in configs})
+    if len(beams) != 1:
+        raise UsageError(f"presets with different beams {beams} cannot share one decoding")
+    decodes = [config.decode for config in configs]
+    return DecodeConfig(
+        beam=beams[0],
+        body_steps=max(d.body_steps for d in decodes),
+        title_steps=max(d.title_steps for d in decodes),
+        query_words=max(d.query_words for d in decodes),
+        unigrams=max(d.unigrams for d in decodes),
+    )
+
+
+def _updated(config: T, values: dict[str, Any], path: Path) -> T:
+    names = {field.name: field for field in fields(config)}
+    for name, value in values.items():
+        if name not in names:
+            raise UsageError(f"{path}: unknown setting {name!r}; known are {', '.join(names)}")
+        default = getattr(config, name)
+        expected = (int, float) if isinstance(default, float) else type(default)
+        if isinstance(default, tuple):
+            expected = list
+        if not isinstance(value, expected) or (isinstance(value, bool) and not isinstance(default, bool)):
+            raise UsageError(f"{path}: {name} = {value!r} must be a {type(default).__name__}")
+    frozen = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    return replace(config, **frozen)

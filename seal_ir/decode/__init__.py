@@ -1,0 +1,1 @@
+"""The language model's side: constrained generation of keys."""

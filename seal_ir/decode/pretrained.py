@@ -1,0 +1,155 @@
+"""Loading a language model's weights and wiring it up for decoding."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import tempfile
+from contextlib import contextmanager
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, GgufConfig
+from transformers.utils import logging as transformers_logging
+
+from seal_ir.decode.model import Generator
+from seal_ir.decode.seq2seq import Seq2SeqModel
+from seal_ir.decode.causal import CausalModel
+from seal_ir.errors import ModelError, UsageError
+from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES, ModelDescription
+from seal_ir.text.pretrained import ModelFiles, explain_failure, find_model, load_description, load_tokenizer
+from seal_ir.text.tokenizer import TextTokenizer
+
+logger = logging.getLogger(__name__)
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def load_generator(name: str, device: str | None = None, dtype: str | None = None) -> Generator:
+    """Load a model by folder, hub name, or `smollm2-135m`.
+
+    Args:
+        name: see `find_model`.
+        device: "cpu", "cuda", "cuda:1"...; default: CUDA where there is one.
+        dtype: "float32" (the default), "bfloat16" or "float16".
+
+    Raises:
+        ModelError: the model cannot be found or loaded, or its description does not fit it.
+        UsageError: device or dtype is unknown or not available.
+    """
+    torch_device = _device(device)
+    torch_dtype = _dtype(dtype)
+    files = find_model(name)
+    tokenizer = load_tokenizer(files)
+    files = _converted(files)
+    with _quiet_transformers():
+        try:
+            config = AutoConfig.from_pretrained(files.source)
+            family = SEQ2SEQ if config.is_encoder_decoder else CAUSAL
+            auto = AutoModelForSeq2SeqLM if family == SEQ2SEQ else AutoModelForCausalLM
+            network = auto.from_pretrained(files.source, dtype=torch_dtype).to(torch_device).eval()
+        except Exception as error:  # noqa: BLE001 - transformers raises many kinds
+            raise explain_failure(files, error) from error
+    description = load_description(files) or TEMPLATES[family]
+    if description.family != family:
+        raise ModelError(f"{files.source}: seal.json says {description.family}, the model is {family}")
+    return wire(network, tokenizer, description)
+
+
+def wire(network: Any, tokenizer: TextTokenizer, description: ModelDescription) -> Generator:
+    """A `Generator` from a loaded transformers model; the seam for models made in memory."""
+    vocabulary = int(network.get_output_embeddings().weight.shape[0])
+    highest = tokenizer.n_vocabulary - 1
+    if highest >= vocabulary:
+        raise ModelError(f"the tokenizer knows ids up to {highest}, the model only {vocabulary} tokens")
+    if description.family == CAUSAL:
+        return Generator(
+            CausalModel(network), tokenizer, description, _title_end(network, tokenizer, description)
+        )
+    start = [tokenizer.token_id(token) for token in description.start] or _default_start(network)
+    return Generator(
+        Seq2SeqModel(network, start), tokenizer, description, _title_end(network, tokenizer, description)
+    )
+
+
+def _title_end(network: Any, tokenizer: TextTokenizer, description: ModelDescription) -> int:
+    ids = tokenizer.encode(description.title_end)
+    if len(ids) == 1:
+        return ids[0]
+    eos = network.config.eos_token_id
+    if description.family == SEQ2SEQ and eos is not None:
+        return int(eos[0] if isinstance(eos, list) else eos)
+    raise ModelError(f"title_end {description.title_end!r} must be one token of the model, not {len(ids)}")
+
+
+def _default_start(network: Any) -> list[int]:
+    """Decoder start and, where the model was trained to force one, the beginning of sequence."""
+    start = network.config.decoder_start_token_id
+    if start is None:
+        start = network.generation_config.decoder_start_token_id
+    forced = getattr(network.generation_config, "forced_bos_token_id", None)
+    return [int(start)] + ([int(forced)] if forced is not None else [])
+
+
+def _converted(files: ModelFiles) -> ModelFiles:
+    """The same model as safetensors, dequantised once into the cache where it came as GGUF."""
+    if files.gguf is None or files.cache is None:
+        return files
+    logger.info("dequantising %s into %s (once)", files.gguf.name, files.cache)
+    files.cache.mkdir(parents=True, exist_ok=True)
+    with _quiet_transformers():
+        network = AutoModelForCausalLM.from_pretrained(
+            files.source,
+            gguf_file=files.gguf.name,
+            quantization_config=GgufConfig(dequantize=True),
+            dtype=torch.float32,
+        )
+    with tempfile.TemporaryDirectory(dir=files.cache, prefix=".converting-") as folder:
+        network.save_pretrained(folder)
+        _strip_quantisation(Path(folder) / "config.json")
+        made = sorted(Path(folder).iterdir(), key=lambda path: path.name == "model.safetensors")
+        for path in made:  # the weights last: they are what marks the copy as complete
+            shutil.move(path, files.cache / path.name)
+    return ModelFiles(files.name, str(files.cache))
+
+
+def _strip_quantisation(path: Path) -> None:
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config.pop("quantization_config", None)
+    path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def _quiet_transformers() -> Iterator[None]:
+    """No progress bars of transformers inside the block; the user sees ours."""
+    verbosity = transformers_logging.get_verbosity()
+    bar = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        if bar:
+            transformers_logging.enable_progress_bar()
+
+
+def _device(device: str | None) -> torch.device:
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        raise UsageError(f"device {device!r} is not available here: {str(error).splitlines()[0]}") from error
+    return chosen
+
+
+def _dtype(dtype: str | None) -> torch.dtype:
+    if dtype is None:
+        return torch.float32
+    if dtype not in DTYPES:
+        raise UsageError(f"dtype is {dtype!r}; it must be one of {', '.join(DTYPES)}")
+    return DTYPES[dtype]

@@ -1,0 +1,23 @@
+"""What a user may see go wrong. Everything else is a bug and keeps its traceback."""
+
+from __future__ import annotations
+
+
+class SealError(Exception):
+    """A fault on the user's side, told in one line: what, where, the value seen, what to do next."""
+
+
+class InputError(SealError):
+    """A file to read is missing, malformed or ambiguous; the message names file and line."""
+
+
+class IndexDirError(SealError):
+    """An index directory is absent, damaged, or of another format version."""
+
+
+class ModelError(SealError):
+    """A language model or tokenizer cannot be found, loaded, or does not fit the index."""
+
+
+class UsageError(SealError):
+    """A command was called with options that do not go together; commands exit with 2."""

@@ -1,0 +1,157 @@
+"""Text files: lines with their numbers, the files of a folder, a writer that leaves a whole file or none."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import secrets
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TextIO
+
+from seal_ir.errors import InputError, UsageError
+from seal_ir.formats.compression import READ_SUFFIXES, REFUSED_SUFFIXES, open_bytes
+
+BOM = b"\xef\xbb\xbf"
+_DISK_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """The value as it stands in a one-line message: its repr, cut short."""
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file is there; also False where the system refuses to look (name too long, no permission)."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def open_text(path: Path) -> TextIO:
+    """Text stream of a plain or compressed UTF-8 file without byte order mark; only a line feed ends a line.
+
+    Reading raises UnicodeDecodeError on invalid UTF-8; `iter_lines` names the line.
+    """
+    return io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", errors="strict", newline="\n")
+
+
+def iter_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Line numbers from 1 and lines, without LF or CR LF, of a plain or compressed UTF-8 file.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not UTF-8.
+    """
+    with open_bytes(path) as stream:
+        for number, raw in enumerate(stream, start=1):
+            if number == 1:
+                raw = raw.removeprefix(BOM)
+            raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+            try:
+                yield number, raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                seen = f"byte 0x{raw[error.start]:02x} at position {error.start + 1}"
+                raise InputError(f"{path}:{number}: not UTF-8 ({seen}); save the file as UTF-8") from error
+
+
+def expand_input(path: Path, suffixes: Collection[str]) -> list[Path]:
+    """The file itself, or the files below a folder with one of the suffixes, sorted by name.
+
+    A suffix also stands for its compressed forms (`.jsonl` for `.jsonl.gz`), those that cannot be read
+    included, so that opening reports them instead of leaving them out. Hidden files and folders are
+    passed over. Links to folders are followed.
+
+    Raises:
+        InputError: nothing is there, or the folder has no such file.
+    """
+    path = Path(path)
+    if is_file(path):
+        return [path]
+    if not os.access(path, os.R_OK) or not path.is_dir():
+        raise InputError(f"{path}: no such file or folder, or not readable; check the path")
+    endings = tuple(
+        suffix + packed for suffix in suffixes for packed in ("", *READ_SUFFIXES, *REFUSED_SUFFIXES)
+    )
+    names = list(_walk(path))
+    found = [name for name in names if name.name.lower().endswith(endings)]
+    if not found:
+        seen = f"its {len(names)} files have other names" if names else "it is empty"
+        expected = ", ".join(suffixes)
+        raise InputError(
+            f"{path}: no file to read in this folder, {seen}; expected {expected} (or {expected}.gz)"
+        )
+    return sorted(found, key=lambda name: name.relative_to(path).as_posix())
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    """Files below a folder, not hidden ones; each folder once, however many links lead to it."""
+
+    def refuse(error: OSError) -> None:
+        raise InputError(
+            f"{error.filename}: cannot be read ({error.strerror}); check its permissions"
+        ) from error
+
+    visited: set[str] = set()
+    for folder, subfolders, names in os.walk(root, followlinks=True, onerror=refuse):
+        real = os.path.realpath(folder)
+        if real in visited:
+            subfolders.clear()
+            continue
+        visited.add(real)
+        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
+        yield from (Path(folder, name) for name in names if not name.startswith("."))
+
+
+@contextmanager
+def atomic_writer(path: Path) -> Iterator[TextIO]:
+    """Text stream whose content appears at `path` in one step when the block ends without an exception.
+
+    Missing parent folders are made. A link is followed. What is no regular file (/dev/stdout, a pipe)
+    is written directly.
+
+    Raises:
+        UsageError: the path is a folder or cannot be written, or the disk is full.
+    """
+    path = Path(path)
+    try:
+        target, temporary = _places(path)
+        stream = (temporary or target).open("x" if temporary else "w", encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        yield stream
+        stream.close()
+        if temporary:
+            temporary.replace(target)
+    except BaseException as error:
+        with suppress(OSError):
+            stream.close()
+        if temporary:
+            temporary.unlink(missing_ok=True)
+        # Writing to a full disk names no file; an error with a name is about another file.
+        if isinstance(error, OSError) and error.errno in _DISK_FAULTS and error.filename is None:
+            raise _unwritable(path, error) from error
+        raise
+
+
+def _places(path: Path) -> tuple[Path, Path | None]:
+    """File to write in the end, and the new file beside it to write first (None for pipes and devices)."""
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder; name a file to write")
+    if path.parts[:2] == ("/", "dev") or (path.exists() and not path.is_file()):
+        return path, None
+    target = Path(os.path.realpath(path))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    # The name is cut by bytes to what every file system takes.
+    stem = os.fsdecode(os.fsencode(target.name)[:200])
+    return target, target.with_name(f".{stem}.{secrets.token_hex(4)}.tmp")
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{path}: cannot be written ({error.strerror}); choose another place or make room")

@@ -1,0 +1,72 @@
+"""Anserini's NQ format, `question <TAB> ['answer', ...]`: topics with their answers, numbered by line."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from seal_ir.errors import InputError
+from seal_ir.formats.files import iter_lines, shown
+
+
+class NqRecord(NamedTuple):
+    """One question; `qid` is its line number from 0, as in Anserini."""
+
+    line: int
+    qid: str
+    question: str
+    answers: list[str]
+
+
+def read_nq(path: Path) -> Iterator[NqRecord]:
+    """Questions of a file in the NQ format, in file order; blank lines count in the numbering only.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not a question, a tab and a list of strings.
+    """
+    for number, line in iter_lines(path):
+        if not line or line.isspace():
+            continue
+        parsed = parse_nq_line(line)
+        if parsed is None:
+            raise InputError(
+                f"{path}:{number}: not a question, a tab and a Python list of strings (seen {shown(line)});"
+                " mend the line, or name another topics format"
+            )
+        yield NqRecord(number, str(number - 1), *parsed)
+
+
+def parse_nq_line(line: str) -> tuple[str, list[str]] | None:
+    """Question and answers of one line; None when it is not in the NQ format."""
+    cells = line.split("\t")
+    if len(cells) != 2:
+        return None
+    answers = _string_list(_uncsv(cells[1].strip()))
+    return None if answers is None else (_uncsv(cells[0]), answers)
+
+
+def _uncsv(cell: str) -> str:
+    """The cell without the quoting that csv writers give to cells with a quote in them.
+
+    They double every inner quote; a cell in quotes without a doubled one was not written so and stays.
+    """
+    if len(cell) < 2 or cell[0] != '"' or cell[-1] != '"':
+        return cell
+    inner = cell[1:-1]
+    return cell if '""' not in inner or '"' in inner.replace('""', "") else inner.replace('""', '"')
+
+
+def _string_list(cell: str) -> list[str] | None:
+    """The strings of a Python list literal; None when the cell is anything else."""
+    if not (cell.startswith("[") and cell.endswith("]")):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # answers that are regular expressions hold unknown escapes
+            value = ast.literal_eval(cell)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+    return value if isinstance(value, list) and all(isinstance(item, str) for item in value) else None

@@ -1,0 +1,136 @@
+"""One record of a collection file -> a Document, or why not: the rules for ids, titles and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from seal_ir.formats.files import iter_lines, shown
+from seal_ir.formats.jsonlines import (
+    Malformed,
+    as_object,
+    first_mark,
+    id_fault,
+    identifier,
+    is_text,
+    iter_values,
+    parse_object,
+)
+from seal_ir.records import Document
+
+Record = Document | Malformed
+_HEADERS = ({"id", "title", "text"}, {"id", "text"}, {"id", "contents"})
+
+
+class Kind(NamedTuple):
+    """A kind of collection: the suffixes its files have in a folder, and the reader of one file."""
+
+    suffixes: tuple[str, ...]
+    read: Callable[[Path], Iterator[tuple[int, Record]]]
+
+
+def read_json(path: Path) -> Iterator[tuple[int, Record]]:
+    """Line numbers and records of one JSON file: objects one a line, an array, or objects over several lines.
+
+    A file is read by lines, so that a broken line can be told from its neighbours, unless it begins with
+    `[`, or is named .json and its first line is not a whole object.
+    """
+    mark = first_mark(path)
+    if mark == "[" or (mark == "{" and _is_dot_json(path) and not _has_whole_line(path)):
+        for number, value in iter_values(path):
+            yield number, json_document(as_object(value))
+        return
+    for number, line in iter_lines(path):
+        if line and not line.isspace():
+            yield number, json_document(parse_object(line))
+
+
+def _is_dot_json(path: Path) -> bool:
+    """Whether the name ends in .json or a compressed form of it."""
+    return ".json" in {suffix.lower() for suffix in path.suffixes[-2:]}
+
+
+def _has_whole_line(path: Path) -> bool:
+    """Whether the first line with text on it is a JSON object of its own."""
+    first = next((line for _, line in iter_lines(path) if line and not line.isspace()), "")
+    return isinstance(parse_object(first), dict)
+
+
+def json_document(record: dict[str, object] | Malformed) -> Record:
+    """The document of Pyserini's `{"id", "contents"}`, with `title` or not, or BEIR's `_id, title, text`.
+
+    The title is the field `title`, which is then taken off the front of `contents`, bare or in double
+    quotes; without the field, a first line of `contents` wholly in double quotes (DPR's form); else "".
+    """
+    if isinstance(record, Malformed):
+        return record
+    docid = identifier(record, ("id", "_id"))
+    if docid is None:
+        return Malformed(f'no "id" ({_keys(record)}); every document needs one')
+    if isinstance(docid, Malformed):
+        return docid
+    name = "text" if "text" in record and "contents" not in record else "contents"
+    contents, title = record.get(name), record.get("title")
+    if not isinstance(contents, str):
+        seen = f'"{name}" is {shown(contents)}' if name in record else f'no "contents" ({_keys(record)})'
+        return Malformed(f"{seen}; it must be a string")
+    if not isinstance(title, str | None):
+        return Malformed(f'"title" is {shown(title)}; it must be a string')
+    if not is_text(contents) or not is_text(title or ""):
+        return Malformed("the text has half a surrogate pair; mend the \\u escape")
+    if name == "text":
+        return Document(docid, title or "", contents)
+    return Document(docid, *split_contents(contents, title))
+
+
+def split_contents(contents: str, title: str | None) -> tuple[str, str]:
+    """Title and text of Pyserini's `contents`; `title` is the record's own field, None when it has none."""
+    if title is not None:
+        for line in (f"{title}\n", f'"{title}"\n'):
+            if contents.startswith(line):
+                return title, contents[len(line) :]
+        return title, contents
+    line, newline, text = contents.partition("\n")
+    if newline and len(line) > 2 and line[0] == line[-1] == '"':
+        return line[1:-1], text
+    return "", contents
+
+
+def read_tsv(path: Path) -> Iterator[tuple[int, Record]]:
+    """Line numbers and records of one file of `id, title, text` or `id, text`, one of the two throughout.
+
+    There is no quoting and no escape: a quote is a quote, and a backslash before an n stays that.
+    """
+    width = first = 0
+    for number, line in iter_lines(path):
+        if not line.strip(" "):
+            continue
+        cells = line.split("\t")
+        if not width and {cell.strip().lower() for cell in cells} in _HEADERS:
+            yield (
+                number,
+                Malformed(f"is a header ({shown(line)}); remove it, the columns are id, title, text"),
+            )
+        elif width and len(cells) != width:
+            yield number, Malformed(f"{len(cells)} columns, line {first} has {width}; remove surplus tabs")
+        elif len(cells) not in (2, 3):
+            yield (
+                number,
+                Malformed(f"{len(cells)} columns ({shown(line)}); write id, title, text or id, text"),
+            )
+        else:
+            width, first = len(cells), first or number
+            fault = id_fault(cells[0])
+            title = cells[1] if width == 3 else ""
+            yield number, Malformed(f"the id {fault}") if fault else Document(cells[0], title, cells[-1])
+
+
+def _keys(record: dict[str, object]) -> str:
+    return "its keys: " + (shown(", ".join(record)) if record else "none")
+
+
+KINDS = {
+    "JsonCollection": Kind((".jsonl", ".json"), read_json),
+    "TsvCollection": Kind((".tsv",), read_tsv),
+}

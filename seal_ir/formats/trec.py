@@ -1,0 +1,177 @@
+"""Runs and qrels of trec_eval: any white space between columns; written so that every tool sees our order."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TextIO
+
+from seal_ir.errors import InputError, UsageError
+from seal_ir.formats.files import atomic_writer, iter_lines, shown
+from seal_ir.records import Hit
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_SINGLE = struct.Struct("<f")
+_STEP = 1e-6  # the last printed decimal
+_MAX_SCORE = 1e38  # float32 ends at 3.4e38; below this there is room to lower ties
+
+
+def read_run(path: Path) -> dict[str, list[tuple[str, float]]]:
+    """Documents and scores of each topic, in file order, of a run in TREC format; see `trec_order`.
+
+    Raises:
+        InputError: a line has not six columns, a score is not a finite number, or a document comes twice.
+    """
+    run: dict[str, dict[str, float]] = {}
+    for number, (qid, _, docid, _, score, _) in _rows(path, "qid Q0 docid rank score tag"):
+        if not _NUMBER.fullmatch(score) or not math.isfinite(float(score)):
+            raise InputError(f"{path}:{number}: score is {shown(score)}; it must be a finite number")
+        if docid in run.setdefault(qid, {}):
+            raise InputError(f"{path}:{number}: {_twice(docid, qid)}; keep one line of the two")
+        run[qid][docid] = float(score)
+    return {qid: list(scores.items()) for qid, scores in run.items()}
+
+
+def read_qrels(path: Path) -> dict[str, dict[str, int]]:
+    """Grade of each judged document of each topic, in file order.
+
+    Raises:
+        InputError: a line has not four columns, a grade is not an integer, or a document comes twice.
+    """
+    qrels: dict[str, dict[str, int]] = {}
+    for number, (qid, _, docid, grade) in _rows(path, "qid 0 docid grade"):
+        if not _INTEGER.fullmatch(grade):
+            raise InputError(f"{path}:{number}: grade is {shown(grade)}; grades are integers only")
+        if docid in qrels.setdefault(qid, {}):
+            raise InputError(f"{path}:{number}: {_twice(docid, qid)}; keep one line of the two")
+        qrels[qid][docid] = int(grade)
+    return qrels
+
+
+def trec_order(entries: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Entries as trec_eval ranks them: by score in single precision, then by docid, both descending."""
+    return sorted(entries, key=lambda entry: (_float32(entry[1]), entry[0]), reverse=True)
+
+
+class RunWriter:
+    """Writes a run topic by topic; the file appears whole when the `with` block ends without an exception.
+
+    In the TREC format printed scores strictly decrease down each topic, with their six decimals and as
+    single-precision numbers: a score that would tie with or pass the one above it is lowered. Ranks
+    are 1 to n in the order of the hits.
+
+    Raises:
+        UsageError: the tag is empty or has white space, the format is unknown, or the path is unwritable.
+    """
+
+    def __init__(self, path: Path, *, tag: str, output_format: str = "trec") -> None:
+        if tag.split() != [tag]:
+            raise UsageError(f"run tag is {shown(tag)}; it must be one word")
+        if output_format not in ("trec", "msmarco"):
+            raise UsageError(f"unknown run format {shown(output_format)}; choose one of trec, msmarco")
+        self._tag = tag
+        self._msmarco = output_format == "msmarco"
+        self._file: AbstractContextManager[TextIO] = atomic_writer(path)
+        self._stream: TextIO | None = None
+        self._qids: set[str] = set()
+
+    def __enter__(self) -> Self:
+        self._stream = self._file.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._stream = None
+        return self._file.__exit__(kind, error, trace)
+
+    def write(self, qid: str, hits: Sequence[Hit]) -> None:
+        """Appends the hits of one topic, best first; a topic without hits leaves no line.
+
+        Raises:
+            ValueError: the writer is not open, the topic or a document comes twice, an id has white
+                space, or a score is not a number that single precision can hold.
+        """
+        if self._stream is None:
+            raise ValueError("a RunWriter writes only inside its with block")
+        if qid in self._qids:
+            raise ValueError(f"topic {qid!r} was written before")
+        docids = [hit.docid for hit in hits]
+        odd = next((name for name in (qid, *docids) if name.split() != [name]), None)
+        if odd is not None:
+            raise ValueError(f"id {odd!r} is empty or has white space")
+        if len(set(docids)) != len(docids):
+            raise ValueError(f"topic {qid!r} has a document twice")
+        self._qids.add(qid)
+        if self._msmarco:
+            lines = [f"{qid}\t{docid}\t{rank}\n" for rank, docid in enumerate(docids, start=1)]
+        else:
+            printed = strictly_decreasing([hit.score for hit in hits])
+            lines = [
+                f"{qid} Q0 {docid} {rank} {score} {self._tag}\n"
+                for rank, (docid, score) in enumerate(zip(docids, printed, strict=True), start=1)
+            ]
+        self._stream.writelines(lines)
+
+
+def strictly_decreasing(scores: Iterable[float]) -> list[str]:
+    """The scores with six decimals, each below the one before as printed and in single precision.
+
+    One that is not is lowered to the one before minus max(1e-6, 2 units in the last place of float32).
+
+    Raises:
+        ValueError: a score is not finite or beyond 1e38.
+    """
+    printed: list[str] = []
+    above = above32 = math.inf
+    for score in scores:
+        if not abs(score) <= _MAX_SCORE:
+            raise ValueError(f"score {score!r} cannot be written: it must be finite and within 1e38")
+        text, step = _six_decimals(score), 0.0
+        while not ((value := float(text)) < above and _float32(value) < above32):
+            step = 2 * step or max(_STEP, 2 * _ulp32(above))  # doubled only where rounding swallowed it
+            text = _six_decimals(above - step)
+        above, above32 = value, _float32(value)
+        printed.append(text)
+    return printed
+
+
+def _six_decimals(score: float) -> str:
+    text = f"{score:.6f}"
+    return "0.000000" if text == "-0.000000" else text
+
+
+def _float32(value: float) -> float:
+    """The value rounded to single precision, beyond its range infinite."""
+    try:
+        return float(_SINGLE.unpack(_SINGLE.pack(value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def _ulp32(value: float) -> float:
+    """Distance from a finite value to its neighbours in single precision."""
+    return math.ldexp(1.0, max(math.frexp(value)[1] - 24, -149))
+
+
+def _rows(path: Path, columns: str) -> Iterator[tuple[int, list[str]]]:
+    """Line numbers and cells of the lines that are not blank, checked for their number of columns."""
+    n_columns = len(columns.split())
+    for number, line in iter_lines(path):
+        cells = line.split()
+        if cells and len(cells) != n_columns:
+            raise InputError(
+                f"{path}:{number}: {len(cells)} columns ({shown(line)}), not {n_columns}; write {columns}"
+            )
+        if cells:
+            yield number, cells
+
+
+def _twice(docid: str, qid: str) -> str:
+    return f"document {shown(docid)} comes twice for topic {shown(qid)}"

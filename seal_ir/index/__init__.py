@@ -1,0 +1,1 @@
+"""The index: immutable FM-index segments behind one manifest."""

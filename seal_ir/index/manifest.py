@@ -1,0 +1,128 @@
+"""`index.json`: what an index directory holds. Written last, replaced atomically, checked when opened."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from seal_ir.errors import IndexDirError
+
+MANIFEST = "index.json"
+OLDEST_FORMAT, NEWEST_FORMAT = 1, 1
+_REBUILD = "rebuild it with python -m seal_ir.index"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentInfo:
+    """One segment: its folder, and the engine that reads it."""
+
+    name: str
+    engine: str
+    n_documents: int
+    n_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The contents of `index.json`.
+
+    Attributes:
+        model: name of the model whose tokenizer was used.
+        tokenizer: fingerprint of that tokenizer.
+        fields: the document's fields in stream order.
+        segments: in document order.
+        files: size and sha256 of every other file, by path below the index directory.
+        collection: what was read: kind, and the counts of the reader.
+    """
+
+    model: str
+    tokenizer: str
+    fields: tuple[str, ...]
+    segments: tuple[SegmentInfo, ...]
+    files: Mapping[str, Mapping[str, Any]]
+    collection: Mapping[str, Any]
+
+    @property
+    def n_documents(self) -> int:
+        """Documents of all segments."""
+        return sum(segment.n_documents for segment in self.segments)
+
+    @property
+    def n_tokens(self) -> int:
+        """N of the weights: lengths of all streams, each with its one leading BOUNDARY."""
+        return sum(segment.n_tokens for segment in self.segments)
+
+    def to_json(self) -> str:
+        """The text of `index.json`."""
+        values = {
+            "format": NEWEST_FORMAT,
+            **asdict(self),
+            "n_documents": self.n_documents,
+            "n_tokens": self.n_tokens,
+        }
+        return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """The manifest of an index directory, its format version checked.
+
+    Raises:
+        IndexDirError: no index, not readable, or of another format; says what to do.
+    """
+    path = directory / MANIFEST
+    if not directory.is_dir():
+        raise IndexDirError(f"{directory}: no such index directory; build one with python -m seal_ir.index")
+    if not path.is_file():
+        raise IndexDirError(f"{directory}: not an index, it has no {MANIFEST}; {_REBUILD}")
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        version = values.pop("format")
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise IndexDirError(f"{path}: damaged ({error}); {_REBUILD}") from error
+    if not isinstance(version, int) or not OLDEST_FORMAT <= version <= NEWEST_FORMAT:
+        reads = f"{OLDEST_FORMAT}" if OLDEST_FORMAT == NEWEST_FORMAT else f"{OLDEST_FORMAT} to {NEWEST_FORMAT}"
+        raise IndexDirError(f"{path}: index format {version}, this program reads {reads}; {_REBUILD}")
+    try:
+        segments = tuple(SegmentInfo(**segment) for segment in values.pop("segments"))
+        totals = values.pop("n_documents"), values.pop("n_tokens")
+        manifest = Manifest(**values | {"segments": segments, "fields": tuple(values["fields"])})
+    except (TypeError, KeyError, AttributeError, ValueError) as error:
+        raise IndexDirError(f"{path}: damaged ({error}); {_REBUILD}") from error
+    if totals != (manifest.n_documents, manifest.n_tokens):
+        raise IndexDirError(f"{path}: damaged (totals are not the sum of the segments); {_REBUILD}")
+    return manifest
+
+
+def describe_files(directory: Path) -> dict[str, dict[str, Any]]:
+    """Size and sha256 of every file below a directory, the manifest excepted."""
+    paths = sorted(path for path in directory.rglob("*") if path.is_file() and path.name != MANIFEST)
+    return {
+        path.relative_to(directory).as_posix(): {"size": path.stat().st_size, "sha256": _sha256(path)}
+        for path in paths
+    }
+
+
+def check_files(directory: Path, manifest: Manifest, *, contents: bool) -> None:
+    """Compare every file with the manifest: presence and size, and with `contents` the checksum.
+
+    Raises:
+        IndexDirError: names the first file that differs.
+    """
+    for name, expected in manifest.files.items():
+        path = directory / name
+        if not path.is_file():
+            raise IndexDirError(f"{path}: missing from the index; {_REBUILD}")
+        size = path.stat().st_size
+        if size != expected["size"]:
+            raise IndexDirError(f"{path}: damaged, {size} bytes instead of {expected['size']}; {_REBUILD}")
+        if contents and _sha256(path) != expected["sha256"]:
+            raise IndexDirError(f"{path}: damaged, its checksum differs from {MANIFEST}; {_REBUILD}")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

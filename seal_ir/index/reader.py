@@ -1,0 +1,220 @@
+"""An open index: its segments behind one batched interface, and its documents.
+
+Ranges of several segments travel together as int64 [n, n_segments, 2]; counts are sums over segments
+and successors are unions, so that no answer depends on how the documents were cut into segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from seal_ir.errors import IndexDirError
+from seal_ir.index.documents import DocumentTable
+from seal_ir.index.engine import Engine, Ints, open_engine
+from seal_ir.index.manifest import check_files, read_manifest
+from seal_ir.records import Document, Range
+from seal_ir.text.symbols import BOUNDARY, Symbols, split_stream, to_tokens
+from seal_ir.text.tokenizer import TextTokenizer
+
+ENGINE_FILE, TOKENIZER_FILE = "fm.bin", "tokenizer.json"
+_CHECKSUM_LIMIT = 1 << 30  # bytes; larger indexes are checked by size only when opened
+
+
+class Successors(NamedTuple):
+    """What follows a batch of n-grams: entries [offsets[i], offsets[i + 1]) belong to n-gram i."""
+
+    offsets: Ints  # [n + 1]
+    symbols: Symbols  # [m], ascending within one n-gram
+    ranges: Ints  # [m, n_segments, 2]
+
+
+class Occurrences(NamedTuple):
+    """Where n-grams occur, grouped by n-gram and, within one, in no particular order."""
+
+    offsets: Ints  # [n + 1]
+    documents: Ints  # [m]
+    ends: Ints  # [m], exclusive, counted from the start of the document's stream
+
+
+class Index:
+    """An index opened for reading. Safe to use from several threads; answers never change.
+
+    Attributes:
+        directory: where it lies.
+        manifest: what it holds.
+        tokenizer: the tokenizer it was built with, which also gives the documents back.
+        n_documents, n_tokens: totals; n_tokens is the N of the weights.
+    """
+
+    def __init__(self, directory: str | Path) -> None:
+        """Open an index directory.
+
+        Raises:
+            IndexDirError: not an index, damaged, or of another format.
+        """
+        self.directory = Path(directory)
+        self.manifest = read_manifest(self.directory)
+        total = sum(entry["size"] for entry in self.manifest.files.values())
+        check_files(self.directory, self.manifest, contents=total <= _CHECKSUM_LIMIT)
+        self.tokenizer = TextTokenizer.from_file(self.directory / TOKENIZER_FILE)
+        if self.tokenizer.fingerprint != self.manifest.tokenizer:
+            raise IndexDirError(f"{self.directory}: {TOKENIZER_FILE} is not the index's own; rebuild it")
+        self.n_documents, self.n_tokens = self.manifest.n_documents, self.manifest.n_tokens
+        folders = [self.directory / segment.name for segment in self.manifest.segments]
+        self._engines: list[Engine] = [
+            open_engine(segment.engine, folder / ENGINE_FILE)
+            for segment, folder in zip(self.manifest.segments, folders, strict=True)
+        ]
+        self._tables = [DocumentTable(folder) for folder in folders]
+        sizes = [segment.n_documents for segment in self.manifest.segments]
+        self._bases = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    # n-grams
+
+    @cached_property
+    def everything(self) -> Ints:
+        """The range of the empty n-gram, int64 [n_segments, 2]."""
+        return np.array([[0, engine.n_rows] for engine in self._engines], dtype=np.int64)
+
+    @cached_property
+    def first_symbols(self) -> Successors:
+        """Successors of the empty n-gram: every symbol of the index."""
+        return self.successors(self.everything[None])
+
+    @cached_property
+    def document_start(self) -> Ints:
+        """The range of BOUNDARY, where every document's first field starts, int64 [n_segments, 2]."""
+        return self.extend(self.everything[None], np.array([BOUNDARY], dtype=np.uint32))[0]
+
+    def extend(self, ranges: Ints, symbols: Symbols) -> Ints:
+        """Ranges [n, n_segments, 2] with one symbol [n] appended to each n-gram; empty where it ends."""
+        return np.stack(
+            [
+                engine.extend(np.ascontiguousarray(ranges[:, s]), symbols)
+                for s, engine in enumerate(self._engines)
+            ],
+            axis=1,
+        )
+
+    def verify(self, ranges: Ints, candidates: Symbols) -> Ints:
+        """Ranges [n, width, n_segments, 2] of each n-gram with each of its candidates [n, width]."""
+        return np.stack(
+            [
+                engine.verify(np.ascontiguousarray(ranges[:, s]), candidates)
+                for s, engine in enumerate(self._engines)
+            ],
+            axis=2,
+        )
+
+    def successors(self, ranges: Ints) -> Successors:
+        """Every symbol that follows each n-gram inside a document, with the extended ranges."""
+        parts = [
+            engine.successors(np.ascontiguousarray(ranges[:, s])) for s, engine in enumerate(self._engines)
+        ]
+        if len(parts) == 1:
+            offsets, symbols, extended = parts[0]
+            return Successors(offsets, symbols, extended[:, None])
+        return _merged(parts, len(ranges))
+
+    def find(self, symbols: Sequence[int]) -> tuple[Range, ...]:
+        """Rows of one n-gram per segment, from scratch."""
+        ranges = self.everything[None]
+        for symbol in symbols:
+            ranges = self.extend(ranges, np.array([symbol], dtype=np.uint32))
+        return tuple(Range(int(lo), int(hi)) for lo, hi in ranges[0])
+
+    def locate(self, ranges: Iterable[tuple[Range, ...]]) -> Occurrences:
+        """All occurrences of n-grams given by their ranges."""
+        grid = np.array(list(ranges), dtype=np.int64).reshape(-1, len(self._engines), 2)
+        owners, documents, ends = [], [], []
+        for s, engine in enumerate(self._engines):
+            rows, owner = _rows_of(grid[:, s])
+            positions = engine.locate(rows)
+            owners.append(owner)
+            documents.append(positions[:, 0] + self._bases[s])
+            ends.append(positions[:, 1])
+        owner = np.concatenate(owners)
+        order = np.argsort(owner, kind="stable")
+        offsets = np.searchsorted(owner[order], np.arange(len(grid) + 1))
+        return Occurrences(offsets, np.concatenate(documents)[order], np.concatenate(ends)[order])
+
+    # documents
+
+    def streams(self, documents: Sequence[int] | Ints) -> list[Symbols]:
+        """The symbol streams of documents, each `BOUNDARY title TITLE_END body`."""
+        numbers = np.asarray(documents, dtype=np.int64)
+        segment = self._segment_of(numbers)
+        streams: list[Symbols] = [np.empty(0, np.uint32)] * len(numbers)
+        for s, engine in enumerate(self._engines):
+            chosen = np.flatnonzero(segment == s)
+            offsets, symbols = engine.extract(numbers[chosen] - self._bases[s])
+            for i, lo, hi in zip(chosen, offsets[:-1], offsets[1:], strict=True):
+                streams[i] = symbols[lo:hi]
+        return streams
+
+    def documents(self, numbers: Sequence[int] | Ints) -> list[Document]:
+        """Documents by number, title and text as they were read."""
+        fields: list[list[int]] = []
+        for stream in self.streams(numbers):
+            fields.extend(to_tokens(field) for field in split_stream(stream))
+        texts = self.tokenizer.decode_fields(fields)
+        found = []
+        for i, number in enumerate(numbers):
+            table, local = self._local(int(number))
+            title, text = table.stored_text(local) or (texts[2 * i], texts[2 * i + 1])
+            found.append(Document(table.id(local), title, text))
+        return found
+
+    def docid(self, number: int) -> str:
+        """The collection's id of a document."""
+        table, local = self._local(number)
+        return table.id(local)
+
+    def number(self, docid: str) -> int | None:
+        """The number of the document with this id, or None."""
+        for table, base in zip(self._tables, self._bases, strict=False):
+            local = table.number(docid)
+            if local is not None:
+                return local + int(base)
+        return None
+
+    def size_in_bytes(self) -> int:
+        """Bytes on disk, the manifest excepted."""
+        return sum(int(entry["size"]) for entry in self.manifest.files.values())
+
+    def _segment_of(self, numbers: Ints) -> Ints:
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < self.n_documents:
+            raise IndexError(f"documents {numbers.min()}..{numbers.max()} outside [0, {self.n_documents})")
+        return np.searchsorted(self._bases, numbers, side="right") - 1
+
+    def _local(self, number: int) -> tuple[DocumentTable, int]:
+        segment = int(self._segment_of(np.array([number], dtype=np.int64))[0])
+        return self._tables[segment], number - int(self._bases[segment])
+
+
+def _rows_of(ranges: Ints) -> tuple[Ints, Ints]:
+    """The rows of ranges [n, 2], one range after the other, and which range each row is of."""
+    sizes = ranges[:, 1] - ranges[:, 0]
+    owner = np.repeat(np.arange(len(ranges)), sizes)
+    first = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.repeat(ranges[:, 0], sizes) + np.arange(len(owner)) - first, owner
+
+
+def _merged(parts: Sequence[tuple[Ints, Symbols, Ints]], n: int) -> Successors:
+    """The union of several segments' successors; absent symbols get empty ranges."""
+    owners = [np.repeat(np.arange(n), np.diff(offsets)) for offsets, _, _ in parts]
+    # One integer per (n-gram, symbol) pair sorts by n-gram first and by symbol second.
+    pairs = [
+        owner.astype(np.int64) << 32 | symbols for owner, (_, symbols, _) in zip(owners, parts, strict=True)
+    ]
+    union = np.unique(np.concatenate(pairs))
+    ranges = np.zeros((len(union), len(parts), 2), dtype=np.int64)
+    for s, (_, _, extended) in enumerate(parts):
+        ranges[np.searchsorted(union, pairs[s]), s] = extended
+    offsets = np.searchsorted(union, np.arange(n + 1) << 32)
+    return Successors(offsets, (union & 0xFFFFFFFF).astype(np.uint32), ranges)

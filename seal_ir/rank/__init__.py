@@ -1,0 +1,1 @@
+"""From keys to ranked documents: weights, coverage, ranking. No model and no files in here."""

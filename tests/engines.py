@@ -1,0 +1,105 @@
+"""The engines under test, and how tests talk to them: one n-gram at a time, in plain Python."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+BOUNDARY = 1
+
+Documents = Sequence[Sequence[int]]
+Range = tuple[int, int]
+
+
+def ranges(*pairs: Range) -> np.ndarray:
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def symbols(*values: int) -> np.ndarray:
+    return np.array(values, dtype=np.uint32)
+
+
+def integers(*values: int) -> np.ndarray:
+    return np.array(values, dtype=np.int64)
+
+
+def flatten(documents: Documents) -> tuple[np.ndarray, np.ndarray]:
+    """The streams one after another, uint32 [n], and where each starts, int64 [n_documents]."""
+    lengths = [len(document) for document in documents]
+    starts = np.cumsum([0, *lengths])[:-1].astype(np.int64)
+    return symbols(*(symbol for document in documents for symbol in document)), starts
+
+
+class Probe:
+    """An open engine with answers as tuples, lists and dicts."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+
+    def range(self, ngram: Sequence[int], start: Range | None = None) -> Range:
+        """The rows of the n-gram, found by extending symbol by symbol from `start` (else from all rows)."""
+        current = ranges((0, self.engine.n_rows) if start is None else start)
+        for symbol in ngram:
+            current = self.engine.extend(current, symbols(symbol))
+        lo, hi = current[0].tolist()
+        return lo, hi
+
+    def count(self, ngram: Sequence[int]) -> int:
+        lo, hi = self.range(ngram)
+        return hi - lo
+
+    def occurrences(self, ngram: Sequence[int]) -> list[tuple[int, int]]:
+        rows = np.arange(*self.range(ngram), dtype=np.int64)
+        return sorted((document, end) for document, end in self.engine.locate(rows).tolist())
+
+    def successors(self, ngram: Sequence[int]) -> dict[int, Range]:
+        offsets, found, extended = self.engine.successors(ranges(self.range(ngram)))
+        assert offsets.tolist() == [0, len(found)]
+        return {symbol: (lo, hi) for symbol, (lo, hi) in zip(found.tolist(), extended.tolist(), strict=True)}
+
+    def extract(self, documents: Sequence[int]) -> list[list[int]]:
+        offsets, found = self.engine.extract(integers(*documents))
+        return [found[lo:hi].tolist() for lo, hi in zip(offsets[:-1], offsets[1:], strict=True)]
+
+
+Factory = Callable[[Documents], Probe]
+
+
+def sdsl(documents: Documents, boundary: int = BOUNDARY) -> Probe:
+    from seal_ir import _sdsl
+
+    streams, starts = flatten(documents)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "index")
+        _sdsl.build(path, streams, starts, boundary, folder)
+        return Probe(_sdsl.Engine.open(path))
+
+
+FACTORIES: dict[str, Factory] = {"sdsl": sdsl}
+MODULES = {"sdsl": "seal_ir._sdsl"}
+
+
+def ticks_during(call: Callable[[], object]) -> int:
+    """How often this thread gets to run while another is inside `call`."""
+    started, finished = threading.Event(), threading.Event()
+
+    def work() -> None:
+        started.set()
+        call()
+        finished.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    started.wait()
+    ticks = 0
+    while not finished.is_set():
+        time.sleep(0.001)
+        ticks += 1
+    thread.join()
+    return ticks
