@@ -1,4 +1,4 @@
-"""How every command ends: results on stdout, one line on stderr for a user's fault, a meaningful exit code."""
+"""How every command ends: results on stdout, a user's fault in one line on stderr, a meaningful exit code."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from seal_ir.errors import SealError, UsageError
 def run(main: Callable[[list[str]], int]) -> NoReturn:
     """Run a command on `sys.argv` and exit: 0 done, 1 failed, 2 bad usage, 130 interrupted."""
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+        if stream is not None:  # closed by the caller
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
     try:
         code = main(sys.argv[1:])
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except UsageError as error:
         code = _fault(error, 2)
     except SealError as error:
@@ -32,5 +34,6 @@ def run(main: Callable[[list[str]], int]) -> NoReturn:
 
 def _fault(error: object, code: int) -> int:
     text = " ".join(str(error).split())  # one line, whatever the message quotes
-    sys.stderr.write(f"error: {text}\n")
+    if sys.stderr is not None:
+        sys.stderr.write(f"error: {text}\n")
     return code

@@ -6,6 +6,7 @@ Substrings as Document Identifiers", NeurIPS 2022 (arXiv 2204.10628); docs/scori
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -23,6 +24,12 @@ def _at_least(config: object, name: str, least: float) -> None:
     value = getattr(config, name)
     if not value >= least:
         raise UsageError(f"{name} is {value}; it must be at least {least}")
+
+
+def _finite(config: object, name: str) -> None:
+    _at_least(config, name, 0.0)
+    if getattr(config, name) == math.inf:
+        raise UsageError(f"{name} is inf; it must be a finite number")
 
 
 def _one_of(config: object, name: str, allowed: tuple[str, ...]) -> None:
@@ -91,9 +98,13 @@ class RankConfig:
         _one_of(self, "weight", ("lm", "lm-fm"))
         _one_of(self, "score", ("max", "intersective"))
         _at_least(self, "length", 0)
-        _at_least(self, "alpha", 0.0)
-        _at_least(self, "smoothing", 0.0)
+        _finite(self, "alpha")
+        _finite(self, "smoothing")
         _at_least(self, "max_count", 1)
+        unknown = [kind for kind in self.kinds if kind not in (BODY, TITLE, QUERY)]
+        if unknown:
+            allowed = ", ".join((BODY, TITLE, QUERY))
+            raise UsageError(f"kinds holds {unknown[0]!r}; it may hold {allowed}")
         if not 0.0 <= self.beta <= 1.0:
             raise UsageError(f"beta is {self.beta}; it must lie in [0, 1]")
 
@@ -151,11 +162,17 @@ def from_toml(path: Path, base: SearchConfig) -> SearchConfig:
     unknown = sorted(set(tables) - {"decode", "rank"})
     if unknown:
         raise UsageError(f"{path}: unknown table {unknown[0]!r}; settings live in [decode] and [rank]")
-    return replace(
-        base,
-        decode=_updated(base.decode, tables.get("decode", {}), path),
-        rank=_updated(base.rank, tables.get("rank", {}), path),
-    )
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            raise UsageError(f"{path}: {name} = {table!r} must be a table, [{name}]")
+    try:
+        return replace(
+            base,
+            decode=_updated(base.decode, tables.get("decode", {})),
+            rank=_updated(base.rank, tables.get("rank", {})),
+        )
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
 
 
 def covering(configs: list[SearchConfig]) -> DecodeConfig:
@@ -177,16 +194,18 @@ def covering(configs: list[SearchConfig]) -> DecodeConfig:
     )
 
 
-def _updated(config: T, values: dict[str, Any], path: Path) -> T:
+def _updated(config: T, values: dict[str, Any]) -> T:
     names = {field.name: field for field in fields(config)}
     for name, value in values.items():
         if name not in names:
-            raise UsageError(f"{path}: unknown setting {name!r}; known are {', '.join(names)}")
+            raise UsageError(f"unknown setting {name!r}; known are {', '.join(names)}")
         default = getattr(config, name)
         expected = (int, float) if isinstance(default, float) else type(default)
         if isinstance(default, tuple):
             expected = list
         if not isinstance(value, expected) or (isinstance(value, bool) and not isinstance(default, bool)):
-            raise UsageError(f"{path}: {name} = {value!r} must be a {type(default).__name__}")
-    frozen = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+            raise UsageError(f"{name} = {value!r} must be a {type(default).__name__}")
+    frozen: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+    }
     return replace(config, **frozen)

@@ -16,7 +16,7 @@ import numpy as np
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.model import Floats, Generator, Session
 from seal_ir.decode.prompts import make_prompt
-from seal_ir.decode.query_ngrams import NgramNode, query_ngrams
+from seal_ir.decode.query_ngrams import MAX_NGRAM_TOKENS, NgramNode, query_ngrams
 from seal_ir.index.engine import Ints
 from seal_ir.index.reader import Index, Successors
 from seal_ir.records import BODY, QUERY, TITLE, Key, QueryKeys, Range, Unigrams
@@ -84,7 +84,9 @@ def decode(generator: Generator, index: Index, queries: Sequence[str], config: D
             (TITLE, config.title_steps, generator.description.title),
         ):
             if steps:
-                made = make_prompt(generator, template, query, steps)
+                # A query's n-grams, which the model scores after the body prompt, may be the longer ones.
+                reserved = max(steps, MAX_NGRAM_TOKENS) if kind == BODY and config.query_words else steps
+                made = make_prompt(generator, template, query, reserved)
                 jobs.append(_Job(number, kind, steps))
                 prompts.append(made.prompt)
                 if made.truncated:
@@ -136,9 +138,7 @@ def _search(
         forced_rows = list(range(len(beams), len(beams) + len(forced)))
         moves += forced_moves
         if moves:
-            session.advance(
-                np.array([move.row for move in moves]), np.array([move.token for move in moves])
-            )
+            session.advance(np.array([move.row for move in moves]), np.array([move.token for move in moves]))
         step += 1
 
 
@@ -164,7 +164,9 @@ def _grow(
     bounds = np.searchsorted(job_of_candidate, np.arange(len(jobs) + 1))
     for j in np.unique(job_of_candidate):
         lo, hi = bounds[j], bounds[j + 1]
-        best = lo + _best(candidates.scores[lo:hi], candidates.symbols[lo:hi], candidates.beams[lo:hi], 2 * width)
+        best = lo + _best(
+            candidates.scores[lo:hi], candidates.symbols[lo:hi], candidates.beams[lo:hi], 2 * width
+        )
         n_kept = 0
         for at in best:
             beam, symbol = beams[candidates.beams[at]], int(candidates.symbols[at])

@@ -22,17 +22,20 @@ KeyValues = list[tuple[torch.Tensor, torch.Tensor]]
 
 
 class CausalModel:
-    """A transformers causal language model with explicit positions (rotary or learned)."""
+    """A transformers causal language model with explicit positions (rotary or learned) and full attention."""
 
-    def __init__(self, network: Any) -> None:
+    def __init__(self, network: Any, window: int | None = None) -> None:
+        """Args: network: the model; window: how far its attention reaches back, if not to the start."""
         self._network = network
+        self._window = window or 1 << 20
         self._cache_keyword = cache_keyword(network)
         self._prefixes: dict[tuple[int, ...], KeyValues] = {}
 
     @property
     def max_tokens(self) -> int:
         """Longest prompt and continuation together, in tokens."""
-        return int(getattr(self._network.config, "max_position_embeddings", None) or 1 << 20)
+        longest = getattr(self._network.config, "max_position_embeddings", None) or 1 << 20
+        return min(int(longest), self._window)
 
     def start(self, prompts: Sequence[Prompt]) -> CausalSession:
         """A session with one row per prompt."""
@@ -76,7 +79,7 @@ class CausalModel:
 
     def _compute_prefix(self, tokens: tuple[int, ...]) -> KeyValues:
         n = len(tokens)
-        cache = DynamicCache()
+        cache: Any = DynamicCache()
         device = self._network.device
         ids = torch.tensor([tokens], device=device)
         causal = torch.ones(1, n, n, dtype=torch.bool, device=device).tril()
@@ -96,8 +99,9 @@ class CausalSession:
         self._model = model
         self._prompt = np.arange(len(prompts))  # row -> entry of the cache's batch
         self._next_position = np.array([len(prompt.tokens) for prompt in prompts])
+        self._cache: Any
         self._cache, shared = _shared_cache(model, prompts)
-        tokens, own = _left_padded([prompt.tokens[prompt.n_shared :] for prompt in prompts])
+        tokens, own = left_padded([prompt.tokens[prompt.n_shared :] for prompt in prompts])
         n = tokens.shape[1]
         positions = np.array([len(prompt.tokens) for prompt in prompts])[:, None] - n + np.arange(n)
         visible = np.zeros((len(prompts), n, shared.shape[1] + n), dtype=bool)
@@ -107,7 +111,7 @@ class CausalSession:
         visible[:, np.arange(n), shared.shape[1] + np.arange(n)] = True
         self._visible = np.concatenate([shared, own], axis=1)
         logits = self._forward(tokens, np.maximum(positions, 0), visible, keep=1)
-        self._logprobs = _log_softmax(logits[:, -1])
+        self._logprobs = log_softmax(logits[:, -1])
 
     @property
     def logprobs(self) -> Floats:
@@ -132,7 +136,7 @@ class CausalSession:
         logits = self._forward(batch_tokens, positions, visible, keep=0)
         self._prompt, self._visible = prompt, visible[prompt, slot]
         index = torch.from_numpy(prompt * width + slot).to(logits.device)
-        self._logprobs = _log_softmax(logits.flatten(0, 1)[index])
+        self._logprobs = log_softmax(logits.flatten(0, 1)[index])
 
     def _retire(self, prompt: Ints) -> Ints:
         """Drop prompts that no row grows from, once they are half of the batch; the rows' new prompts."""
@@ -183,7 +187,8 @@ def _shared_cache(
     return cache, real
 
 
-def _left_padded(sequences: Sequence[Sequence[int]]) -> tuple[Ints, np.ndarray[Any, np.dtype[np.bool_]]]:
+def left_padded(sequences: Sequence[Sequence[int]]) -> tuple[Ints, np.ndarray[Any, np.dtype[np.bool_]]]:
+    """Tokens [n, longest] that end together, and which of them are real."""
     width = max(map(len, sequences))
     tokens = np.zeros((len(sequences), width), dtype=np.int64)
     for row, sequence in zip(tokens, sequences, strict=True):
@@ -202,5 +207,6 @@ def _rank_within(groups: Ints) -> Ints:
     return rank
 
 
-def _log_softmax(logits: torch.Tensor) -> Floats:
-    return torch.log_softmax(logits.float(), dim=-1).cpu().numpy()  # type: ignore[no-any-return]
+def log_softmax(logits: torch.Tensor) -> Floats:
+    """Natural-log softmax along the last axis, float32, as an array."""
+    return torch.log_softmax(logits.float(), dim=-1).cpu().numpy()

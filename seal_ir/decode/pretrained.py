@@ -6,8 +6,8 @@ import json
 import logging
 import shutil
 import tempfile
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, GgufConfig
 from transformers.utils import logging as transformers_logging
 
+from seal_ir.decode.fitting import causal_model
 from seal_ir.decode.model import Generator
 from seal_ir.decode.seq2seq import Seq2SeqModel
-from seal_ir.decode.causal import CausalModel
 from seal_ir.errors import ModelError, UsageError
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES, ModelDescription
 from seal_ir.text.pretrained import ModelFiles, explain_failure, find_model, load_description, load_tokenizer
@@ -49,7 +49,8 @@ def load_generator(name: str, device: str | None = None, dtype: str | None = Non
             config = AutoConfig.from_pretrained(files.source)
             family = SEQ2SEQ if config.is_encoder_decoder else CAUSAL
             auto = AutoModelForSeq2SeqLM if family == SEQ2SEQ else AutoModelForCausalLM
-            network = auto.from_pretrained(files.source, dtype=torch_dtype).to(torch_device).eval()
+            network: Any = auto.from_pretrained(files.source, dtype=torch_dtype)
+            network = network.to(torch_device).eval()
         except Exception as error:  # noqa: BLE001 - transformers raises many kinds
             raise explain_failure(files, error) from error
     description = load_description(files) or TEMPLATES[family]
@@ -65,9 +66,8 @@ def wire(network: Any, tokenizer: TextTokenizer, description: ModelDescription) 
     if highest >= vocabulary:
         raise ModelError(f"the tokenizer knows ids up to {highest}, the model only {vocabulary} tokens")
     if description.family == CAUSAL:
-        return Generator(
-            CausalModel(network), tokenizer, description, _title_end(network, tokenizer, description)
-        )
+        title_end = _title_end(network, tokenizer, description)
+        return Generator(causal_model(network), tokenizer, description, title_end)
     start = [tokenizer.token_id(token) for token in description.start] or _default_start(network)
     return Generator(
         Seq2SeqModel(network, start), tokenizer, description, _title_end(network, tokenizer, description)
@@ -124,16 +124,16 @@ def _strip_quantisation(path: Path) -> None:
 @contextmanager
 def _quiet_transformers() -> Iterator[None]:
     """No progress bars of transformers inside the block; the user sees ours."""
-    verbosity = transformers_logging.get_verbosity()
-    bar = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
+    theirs: Any = transformers_logging
+    verbosity, bar = theirs.get_verbosity(), theirs.is_progress_bar_enabled()
+    theirs.set_verbosity_error()
+    theirs.disable_progress_bar()
     try:
         yield
     finally:
-        transformers_logging.set_verbosity(verbosity)
+        theirs.set_verbosity(verbosity)
         if bar:
-            transformers_logging.enable_progress_bar()
+            theirs.enable_progress_bar()
 
 
 def _device(device: str | None) -> torch.device:

@@ -32,10 +32,10 @@ def make_prompt(generator: Generator, template: str, query: str, n_reserved: int
     before, after = generator.tokenizer.affixes
     room = generator.model.max_tokens - (n_reserved if causal else 0) - len(before)
     room -= 0 if causal else len(after)
-    tokens = generator.tokenizer.encode(template.format(query=query))
+    tokens = generator.tokenizer.encode(_filled(template, query))
     truncated = len(tokens) > room
     if truncated:
-        tokens = generator.tokenizer.encode(template.format(query=_cut(generator, template, query, room)))
+        tokens = generator.tokenizer.encode(_filled(template, _cut(generator, template, query, room)))
     if causal:
         shared = [*before, *generator.tokenizer.encode(template.split("{query}")[0])]
         tokens = [*before, *tokens]
@@ -43,15 +43,21 @@ def make_prompt(generator: Generator, template: str, query: str, n_reserved: int
     return MadePrompt(Prompt((*before, *tokens, *after)), truncated)
 
 
+def _filled(template: str, query: str) -> str:
+    """The template with the query in it; all other braces of either are plain text."""
+    before, after = template.split("{query}")
+    return before + query + after
+
+
 def _cut(generator: Generator, template: str, query: str, room: int) -> str:
     """The longest front part of a query, in its tokens, with which the template fits into `room`."""
     tokenizer = generator.tokenizer
     ids = tokenizer.encode(query)
     # Tokens may merge differently at the seam with the template, so step down until it fits.
-    n = min(len(ids), room - len(tokenizer.encode(template.format(query=""))))
+    n = min(len(ids), room - len(tokenizer.encode(_filled(template, ""))))
     while n > 0:
         text = tokenizer.decode(ids[:n])
-        if len(tokenizer.encode(template.format(query=text))) <= room:
+        if len(tokenizer.encode(_filled(template, text))) <= room:
             return text
         n -= 1
     raise ModelError(f"the prompt template leaves no room for a query in {room} tokens; shorten it")

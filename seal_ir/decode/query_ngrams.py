@@ -10,7 +10,7 @@ from seal_ir.index.engine import Ints
 from seal_ir.index.reader import Index
 from seal_ir.text.symbols import to_symbols
 
-_MAX_TOKENS = 15  # of one n-gram; longer ones are beyond what a decoding step budget covers
+MAX_NGRAM_TOKENS = 15  # of one n-gram; longer ones are beyond what a decoding step budget covers
 _EDGE = "\"'`.,;:!?()[]{}<>“”‘’«»…"  # punctuation around a word is not part of it
 
 
@@ -39,11 +39,11 @@ def query_ngrams(index: Index, query: str, max_words: int) -> list[NgramNode]:
     """
     texts = _variants(query, max_words)
     sequences = {tuple(to_symbols(ids).tolist()) for ids in index.tokenizer.encode_fields(texts)}
-    wanted = sorted(sequence for sequence in sequences if 0 < len(sequence) <= _MAX_TOKENS)
+    wanted = sorted(sequence for sequence in sequences if 0 < len(sequence) <= MAX_NGRAM_TOKENS)
     nodes: dict[tuple[int, ...], NgramNode] = {}
     root = NgramNode(-1, index.everything)
     nodes[()] = root
-    for depth in range(1, _MAX_TOKENS + 1):
+    for depth in range(1, MAX_NGRAM_TOKENS + 1):
         prefixes = sorted({seq[:depth] for seq in wanted if len(seq) >= depth and seq[: depth - 1] in nodes})
         if not prefixes:
             break

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from transformers.modeling_outputs import BaseModelOutput
 
+from seal_ir.decode.causal import log_softmax
 from seal_ir.decode.model import Floats, Ints, Prompt, cache_keyword
 
 
@@ -80,5 +81,4 @@ class Seq2SeqSession:
             **{self._model.cache_keyword: self._cache},
         )
         self._cache = getattr(output, self._model.cache_keyword)
-        logits = output.logits[:, -1].float()
-        return torch.log_softmax(logits, dim=-1).cpu().numpy()  # type: ignore[no-any-return]
+        return log_softmax(output.logits[:, -1])

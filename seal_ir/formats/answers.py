@@ -1,45 +1,54 @@
-"""Gold answers by topic: JSON lines `{"qid", "answers"}`, or a topics file in Anserini's NQ format."""
+"""Gold answers by topic, out of the topics files that hold them or of JSON lines `{"qid", "answers"}`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from seal_ir.errors import InputError
-from seal_ir.formats.files import shown
-from seal_ir.formats.jsonlines import is_text
-from seal_ir.formats.nq import read_nq
-from seal_ir.formats.topics import by_topic, detect_format, numbered_records
+from seal_ir.formats.identified import JsonRecord, answers_of, array_records, by_topic, json_records
+from seal_ir.formats.jsonlines import Malformed
+from seal_ir.formats.kilt import read_kilt_answers
+from seal_ir.formats.nq import NqRecord, read_dpr_csv, read_nq
+from seal_ir.formats.topics import resolve_format
+
+Answers = Iterator[tuple[int, str, list[str]]]
 
 
-def read_answers(path: Path) -> dict[str, list[str]]:
+def read_answers(path: Path, answers_format: str = "auto") -> dict[str, list[str]]:
     """Answers of each topic, in file order; an answer may be a regular expression and is kept as it is.
+
+    Args:
+        path: plain or compressed.
+        answers_format: a format of topics that holds answers: all but `tsv` and `trec`.
 
     Raises:
         InputError: the file cannot be read, holds no answers, breaks its format, or has a topic twice.
+        UsageError: no such format.
     """
     path = Path(path)
-    name = detect_format(path)
-    if name == "tsv":
-        raise InputError(
-            f'{path}:1: topics without answers; name a file of JSON lines with "qid" and "answers"'
-        )
-    return by_topic(path, _read_jsonl(path) if name == "jsonl" else _read_nq(path))
+    return by_topic(path, _read(path, resolve_format(path, answers_format)))
 
 
-def _read_nq(path: Path) -> Iterator[tuple[int, str, list[str]]]:
-    for record in read_nq(path):
-        yield record.line, record.qid, record.answers
+def _read(path: Path, name: str) -> Answers:
+    if name == "jsonl":
+        return _records(path, json_records(path))
+    if name == "dpr-json":
+        return _records(path, array_records(path))
+    if name == "kilt":
+        return read_kilt_answers(path)
+    if name in ("nq", "dpr-csv"):
+        return _questions(read_nq(path) if name == "nq" else read_dpr_csv(path))
+    raise InputError(f'{path}:1: topics without answers; name a file of JSON lines with "qid" and "answers"')
 
 
-def _read_jsonl(path: Path) -> Iterator[tuple[int, str, list[str]]]:
-    for number, qid, record in numbered_records(path):
-        value = record.get("answers")
-        if not isinstance(value, list):
-            seen = f'"answers" is {shown(value)}' if "answers" in record else 'no "answers"'
-            raise InputError(f"{path}:{number}: {seen}; it must be a list of strings")
-        strings = [item for item in value if isinstance(item, str) and is_text(item)]
-        if len(strings) != len(value):
-            odd = next(item for item in value if item not in strings)
-            raise InputError(f"{path}:{number}: answer {shown(odd)} is not a string; put it in quotes")
-        yield number, qid, strings
+def _records(path: Path, records: Iterable[tuple[int, str, JsonRecord]]) -> Answers:
+    for line, qid, record in records:
+        answers = answers_of(record)
+        if isinstance(answers, Malformed):
+            raise InputError(f"{path}:{line}: {answers.reason}")
+        yield line, qid, answers
+
+
+def _questions(records: Iterable[NqRecord]) -> Answers:
+    return ((record.line, record.qid, record.answers) for record in records)

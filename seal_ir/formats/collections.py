@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.files import expand_input, iter_lines, shown
+from seal_ir.formats.files import iter_lines, shown
 from seal_ir.formats.jsonlines import Malformed
-from seal_ir.formats.passages import KINDS, Record
+from seal_ir.formats.kinds import KINDS
+from seal_ir.formats.passages import Record
 from seal_ir.records import Document
 
 Duplicates = Literal["error", "first", "last"]
@@ -86,12 +87,14 @@ DEFAULTS = ReadOptions()
 class Collection:
     """The documents below a path, in the order of the sorted files; each iteration reads them from disk anew.
 
+    For `HFDataset` the path may be a name on the hub; see `hub`.
+
     A pass holds the ids it has seen (about 100 bytes a document), never the documents. A record is
     malformed, else excluded, else a duplicate, else empty (title and text are white space), else indexed.
 
     Attributes:
         kind: name of the format, one of `collection_kinds()`.
-        paths: the files, sorted.
+        paths: the files, sorted; of a dataset, its name.
         empty_ids: ids of the empty documents of the last complete pass.
         faults: the first few malformed records of the last complete pass, as one-line messages.
         missing_ids: how many of `include_ids` the last complete pass did not meet.
@@ -103,7 +106,7 @@ class Collection:
                 f"unknown collection {shown(kind)}; choose one of {', '.join(collection_kinds())}"
             )
         self.kind = kind
-        self.paths = expand_input(path, KINDS[kind].suffixes)
+        self.paths = KINDS[kind].find(path)
         self.empty_ids: list[str] = []
         self.faults: list[str] = []
         self.missing_ids = 0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import importlib
 import io
 import lzma
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, cast
+
+import zstandard
 
 from seal_ir.errors import InputError
 
@@ -49,10 +50,9 @@ DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 class _ZstdFile(io.RawIOBase):
     """Frame after frame of a zstd file; unlike the package's own reader it notices a file cut short."""
 
-    def __init__(self, path: Path, package: Any) -> None:
+    def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
-        self._package = package
-        self._frame: Any = None
+        self._frame: zstandard.ZstdDecompressionObj | None = None
         self._packed = self._plain = b""
 
     def readable(self) -> bool:
@@ -66,10 +66,10 @@ class _ZstdFile(io.RawIOBase):
                     raise EOFError("the last frame is cut short")
                 return 0
             if self._frame is None:
-                self._frame = self._package.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+                self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
             try:
                 self._plain = self._frame.decompress(self._packed)
-            except self._package.ZstdError as error:
+            except zstandard.ZstdError as error:
                 raise OSError(str(error)) from error
             self._packed = self._frame.unused_data
             if self._frame.eof:
@@ -116,7 +116,7 @@ def detect(head: bytes) -> str:
 
 
 def open_bytes(path: Path) -> io.BufferedReader:
-    """Uncompressed bytes of a file that is plain, gzip, bzip2, xz or (with `zstandard` installed) zstd.
+    """Uncompressed bytes of a file that is plain, gzip, bzip2, xz or zstd.
 
     Raises:
         InputError: no such file, an unknown or unreadable compression, a name that promises another
@@ -150,19 +150,12 @@ def open_bytes(path: Path) -> io.BufferedReader:
 
 def _opener(path: Path, kind: str) -> Callable[[Path], BinaryIO]:
     """Function that opens a path of this kind, or an `InputError` that says what to do instead."""
-    if kind == "zstd":
-        try:
-            package = importlib.import_module("zstandard")
-        except ImportError as error:
-            raise InputError(
-                f"{path}: zstd needs the package zstandard; pip install zstandard, or compress with gzip"
-            ) from error
-        return lambda name: cast(BinaryIO, io.BufferedReader(_ZstdFile(name, package), CHUNK_BYTES))
     openers: dict[str, Callable[[Path], Any]] = {
         "": lambda name: name.open("rb"),
         "gzip": gzip.open,
         "bzip2": bz2.open,
         "xz": lzma.open,
+        "zstd": lambda name: cast(BinaryIO, io.BufferedReader(_ZstdFile(name), CHUNK_BYTES)),
     }
     if kind in openers:
         return openers[kind]

@@ -1,4 +1,4 @@
-"""Anserini's NQ format, `question <TAB> ['answer', ...]`: topics with their answers, numbered by line."""
+"""Questions with their answers, `question <TAB> ['answer', ...]`: Anserini's NQ format, and DPR's CSV."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 from seal_ir.errors import InputError
 from seal_ir.formats.files import iter_lines, shown
+from seal_ir.formats.jsonlines import Malformed
+from seal_ir.formats.quoted import quoted_rows
 
 
 class NqRecord(NamedTuple):
-    """One question; `qid` is its line number from 0, as in Anserini."""
+    """One question; `qid` is its number from 0."""
 
     line: int
     qid: str
@@ -37,6 +39,25 @@ def read_nq(path: Path) -> Iterator[NqRecord]:
                 " mend the line, or name another topics format"
             )
         yield NqRecord(number, str(number - 1), *parsed)
+
+
+def read_dpr_csv(path: Path) -> Iterator[NqRecord]:
+    """Questions of DPR's CSV files, which have csv quoting; they are numbered by row, blank lines left out.
+
+    Raises:
+        InputError: the file cannot be read, or a row is not a question and a list of strings.
+    """
+    for number, (line, cells) in enumerate(quoted_rows(path)):
+        if isinstance(cells, Malformed):
+            raise InputError(f"{path}:{line}: {cells.reason}")
+        answers = _string_list(cells[1].strip()) if len(cells) == 2 else None
+        if answers is None:
+            seen = shown("\t".join(cells))
+            raise InputError(
+                f"{path}:{line}: not a question, a tab and a Python list of strings (seen {seen}); mend the"
+                " row, or name another topics format"
+            )
+        yield NqRecord(line, str(number), cells[0], answers)
 
 
 def parse_nq_line(line: str) -> tuple[str, list[str]] | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from seal_ir.formats.files import iter_lines, shown
 from seal_ir.formats.jsonlines import (
@@ -17,17 +16,14 @@ from seal_ir.formats.jsonlines import (
     iter_values,
     parse_object,
 )
+from seal_ir.formats.quoted import quoted_rows
 from seal_ir.records import Document
 
 Record = Document | Malformed
+ID_KEYS = ("id", "_id", "docid")
+TEXT_KEYS = ("contents", "text")
+_DPR_COLUMNS = ["id", "text", "title"]
 _HEADERS = ({"id", "title", "text"}, {"id", "text"}, {"id", "contents"})
-
-
-class Kind(NamedTuple):
-    """A kind of collection: the suffixes its files have in a folder, and the reader of one file."""
-
-    suffixes: tuple[str, ...]
-    read: Callable[[Path], Iterator[tuple[int, Record]]]
 
 
 def read_json(path: Path) -> Iterator[tuple[int, Record]]:
@@ -60,12 +56,14 @@ def _has_whole_line(path: Path) -> bool:
 def json_document(record: dict[str, object] | Malformed) -> Record:
     """The document of Pyserini's `{"id", "contents"}`, with `title` or not, or BEIR's `_id, title, text`.
 
+    The id may be under `id`, `_id` or `docid` (Tevatron's); the text is `contents`, or else `text`.
+
     The title is the field `title`, which is then taken off the front of `contents`, bare or in double
     quotes; without the field, a first line of `contents` wholly in double quotes (DPR's form); else "".
     """
     if isinstance(record, Malformed):
         return record
-    docid = identifier(record, ("id", "_id"))
+    docid = identifier(record, ID_KEYS)
     if docid is None:
         return Malformed(f'no "id" ({_keys(record)}); every document needs one')
     if isinstance(docid, Malformed):
@@ -126,11 +124,32 @@ def read_tsv(path: Path) -> Iterator[tuple[int, Record]]:
             yield number, Malformed(f"the id {fault}") if fault else Document(cells[0], title, cells[-1])
 
 
+def read_dpr_tsv(path: Path) -> Iterator[tuple[int, Record]]:
+    """Line numbers and records of one file like DPR's psgs_w100: id, text and title, with csv quoting.
+
+    A first row with these three names, in any order, says which column is which; it is no record.
+    """
+    columns = _DPR_COLUMNS
+    at_start = True
+    for number, cells in quoted_rows(path):
+        if at_start and isinstance(cells, list) and sorted(map(_name, cells)) == sorted(_DPR_COLUMNS):
+            columns = list(map(_name, cells))
+        elif isinstance(cells, Malformed):
+            yield number, cells
+        elif len(cells) != len(columns):
+            seen = shown("\t".join(cells))
+            yield number, Malformed(f"{len(cells)} columns ({seen}); write id, text, title")
+        else:
+            values = dict(zip(columns, cells, strict=True))
+            fault = id_fault(values["id"])
+            document = Document(values["id"], values["title"], values["text"])
+            yield number, Malformed(f"the id {fault}") if fault else document
+        at_start = False
+
+
+def _name(cell: str) -> str:
+    return cell.strip().lower()
+
+
 def _keys(record: dict[str, object]) -> str:
     return "its keys: " + (shown(", ".join(record)) if record else "none")
-
-
-KINDS = {
-    "JsonCollection": Kind((".jsonl", ".json"), read_json),
-    "TsvCollection": Kind((".tsv",), read_tsv),
-}

@@ -1,82 +1,95 @@
-"""Topics in file order: TSV, Anserini's NQ format, or JSON lines; ids stay byte for byte what they are."""
+"""Topics in file order, in the formats that Pyserini, DPR, KILT and TREC have; ids stay what they are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.files import iter_lines, shown
-from seal_ir.formats.jsonlines import Malformed, id_fault, identifier, is_text, parse_object
-from seal_ir.formats.nq import parse_nq_line, read_nq
+from seal_ir.formats.identified import JsonRecord, array_records, by_topic, json_records, text_of
+from seal_ir.formats.jsonlines import Malformed, id_fault, parse_object
+from seal_ir.formats.kilt import is_kilt, read_inputs, read_kilt
+from seal_ir.formats.nq import NqRecord, parse_nq_line, read_dpr_csv, read_nq
+from seal_ir.formats.sgml import looks_like_sgml, read_sgml
 from seal_ir.records import Query
 
-ID_KEYS = ("id", "qid", "_id")
-TEXT_KEYS = ("question", "title", "text", "input", "query")
+_AUTO = ("auto", "default")  # the second is Pyserini's word
+_ARRAY = re.compile(r" *\[\s*(\{|\]?\s*$)")
 
 Texts = Iterator[tuple[int, str, str]]
-Value = TypeVar("Value")
 
 
 def read_topics(path: Path, topics_format: str = "auto") -> list[Query]:
     """Queries of a topics file, in file order.
 
-    The formats are `tsv` (`qid <TAB> question`, no quoting), `nq` (`question <TAB> ['answer', ...]`, qid =
-    line number from 0) and `jsonl`; `auto` tells them apart by the first line with text on it, not by
-    the file's name. A query without text is kept: it has a place in the run's report, if no hits.
+    A query without text is kept: it has a place in the run's report, if no hits.
+
+    Args:
+        path: plain or compressed.
+        topics_format: one of `TOPICS_FORMATS`; `auto` is what `detect_format` says.
 
     Raises:
         InputError: the file cannot be read or has no topics, a line breaks the format, or an id comes twice.
         UsageError: no such format.
     """
     path = Path(path)
-    readers = {"tsv": _read_tsv, "nq": _read_nq, "jsonl": _read_jsonl}
-    if topics_format not in ("auto", *readers):
-        allowed = ", ".join(("auto", *readers))
-        raise UsageError(f"unknown topics format {shown(topics_format)}; choose one of {allowed}")
-    name = detect_format(path) if topics_format == "auto" else topics_format
-    queries = by_topic(path, readers[name](path))
+    queries = by_topic(path, _READERS[resolve_format(path, topics_format)](path))
     if not queries:
         raise InputError(f"{path}: holds no topics; check that it is the file you mean")
     return [Query(qid, text) for qid, text in queries.items()]
 
 
-def by_topic(path: Path, records: Iterable[tuple[int, str, Value]]) -> dict[str, Value]:
-    """Values by topic id, in the order of the records of line number, topic id and value.
+def datapoint_inputs(path: Path, queries: Iterable[Query], topics_format: str = "auto") -> dict[str, str]:
+    """What a KILT run repeats as "input" of each of these queries, which were read from the path.
 
     Raises:
-        InputError: a topic comes twice.
+        InputError, UsageError: as `read_topics`.
     """
-    values: dict[str, Value] = {}
-    lines: dict[str, int] = {}
-    for number, qid, value in records:
-        if qid in lines:
-            raise InputError(
-                f"{path}:{number}: topic {shown(qid)} comes twice, first at {path}:{lines[qid]};"
-                " make ids unique"
-            )
-        lines[qid], values[qid] = number, value
-    return values
+    if resolve_format(Path(path), topics_format) == "kilt":
+        return read_inputs(Path(path))
+    return {query.id: query.text for query in queries}
+
+
+def resolve_format(path: Path, topics_format: str) -> str:
+    """The format itself, or what is detected for `auto`.
+
+    Raises:
+        InputError: as `detect_format`.
+        UsageError: no such format.
+    """
+    if topics_format not in TOPICS_FORMATS:
+        allowed = ", ".join(TOPICS_FORMATS)
+        raise UsageError(f"unknown topics format {shown(topics_format)}; choose one of {allowed}")
+    return detect_format(path) if topics_format in _AUTO else topics_format
 
 
 def detect_format(path: Path) -> str:
-    """`jsonl`, `nq` or `tsv`, from the first line of a topics or answers file that has text on it.
+    """Format of a topics or answers file, by the first line that has text on it and never by its name.
+
+    It is `jsonl`, `kilt`, `dpr-json`, `trec`, `nq` or `tsv`; DPR's CSV is taken for `nq`, which reads
+    all of it but line breaks in questions.
 
     Raises:
-        InputError: the file cannot be read or is blank, or the line has no tab and is no JSON object.
+        InputError: the file cannot be read or is blank, or the line fits none of them.
     """
     for number, line in iter_lines(path):
         if not line or line.isspace():
             continue
         if line.lstrip().startswith("{"):
-            return "jsonl"
+            record = parse_object(line)
+            return "kilt" if isinstance(record, dict) and is_kilt(record) else "jsonl"
         if parse_nq_line(line) is not None:
             return "nq"
+        if _ARRAY.match(line):
+            return "dpr-json"
+        if looks_like_sgml(line):
+            return "trec"
         if "\t" in line:
             return "tsv"
         raise InputError(
-            f"{path}:{number}: no tab and no JSON object (seen {shown(line)}); write qid, a tab and the"
+            f"{path}:{number}: no tab, no JSON and no <top> (seen {shown(line)}); write qid, a tab and the"
             ' question, or JSON lines with "qid" and "question"'
         )
     raise InputError(f"{path}: is blank; check that it is the file you mean")
@@ -98,45 +111,40 @@ def _read_tsv(path: Path) -> Texts:
 
 
 def _read_nq(path: Path) -> Texts:
-    for record in read_nq(path):
-        yield record.line, record.qid, record.question
+    return _questions(read_nq(path))
+
+
+def _read_dpr_csv(path: Path) -> Texts:
+    return _questions(read_dpr_csv(path))
 
 
 def _read_jsonl(path: Path) -> Texts:
-    for number, qid, record in numbered_records(path):
-        name = next((name for name in TEXT_KEYS if name in record), None)
-        if name is None:
-            keys = ", ".join(record)
-            raise InputError(
-                f'{path}:{number}: no question (its keys: {shown(keys)}); write it under "{TEXT_KEYS[0]}"'
-            )
-        text = record[name]
-        if not isinstance(text, str) or not is_text(text):
-            raise InputError(f'{path}:{number}: "{name}" is {shown(text)}; it must be a string')
-        yield number, qid, text
+    return _texts(path, json_records(path))
 
 
-def numbered_records(path: Path) -> Iterator[tuple[int, str, dict[str, object]]]:
-    """Line numbers, topic ids and objects of a file of JSON lines.
+def _read_dpr_json(path: Path) -> Texts:
+    return _texts(path, array_records(path))
 
-    Where no record has an id, as in Anserini's DPR files, the id is the line number from 0.
 
-    Raises:
-        InputError: a line is not a JSON object, its id cannot be used, or only some records have one.
-    """
-    numbered: bool | None = None
-    for number, line in iter_lines(path):
-        if not line or line.isspace():
-            continue
-        record = parse_object(line)
-        if isinstance(record, Malformed):
-            raise InputError(f"{path}:{number}: {record.reason}")
-        qid = identifier(record, ID_KEYS)
-        if isinstance(qid, Malformed):
-            raise InputError(f"{path}:{number}: {qid.reason}")
-        if numbered not in (None, qid is None):
-            raise InputError(
-                f"{path}:{number}: some records have an id and some have none; give all of them one"
-            )
-        numbered = qid is None
-        yield number, str(number - 1) if qid is None else qid, record
+def _questions(records: Iterable[NqRecord]) -> Texts:
+    return ((record.line, record.qid, record.question) for record in records)
+
+
+def _texts(path: Path, records: Iterable[tuple[int, str, JsonRecord]]) -> Texts:
+    for line, qid, record in records:
+        text = text_of(record)
+        if isinstance(text, Malformed):
+            raise InputError(f"{path}:{line}: {text.reason}")
+        yield line, qid, text
+
+
+_READERS: dict[str, Callable[[Path], Texts]] = {
+    "tsv": _read_tsv,
+    "nq": _read_nq,
+    "jsonl": _read_jsonl,
+    "dpr-json": _read_dpr_json,
+    "dpr-csv": _read_dpr_csv,
+    "kilt": read_kilt,
+    "trec": read_sgml,
+}
+TOPICS_FORMATS = (*_AUTO, *_READERS)

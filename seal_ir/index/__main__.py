@@ -12,8 +12,10 @@ from typing import Any
 
 from seal_ir.command import run
 from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds, read_ids
-from seal_ir.index.builder import BuildOptions, build_index
+from seal_ir.index.builder import BuildOptions, Progress, build_index
 from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer
+
+_REPORT_SECONDS = 10
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -47,22 +49,21 @@ def main(arguments: list[str]) -> int:
     tokenizer = load_tokenizer(find_model(args.model))
     started = time.monotonic()
 
-    def progress(phase: str, done: int) -> None:
-        seconds = time.monotonic() - started
-        print(f"\r{phase}: {done:,} documents, {seconds:.0f} s", end="", file=sys.stderr, flush=True)
-
     def about() -> Mapping[str, Any]:
         return {
-            "model": args.model,
+            "model": str(Path(args.model).resolve()) if Path(args.model).is_dir() else args.model,
             "collection": {"kind": args.collection, "counts": str(collection.counts)},
         }
 
-    manifest = build_index(collection, args.index, tokenizer, about, BuildOptions(), progress)
+    manifest = build_index(collection, args.index, tokenizer, about, BuildOptions(), _reporter())
     seconds = time.monotonic() - started
-    print(file=sys.stderr)
     print(collection.counts)
+    for fault in collection.faults:
+        print(f"skipped: {fault}", file=sys.stderr)
     if collection.missing_ids:
-        print(f"{collection.missing_ids} ids of {args.include_ids} are not in the collection", file=sys.stderr)
+        print(
+            f"{collection.missing_ids} ids of {args.include_ids} are not in the collection", file=sys.stderr
+        )
     if args.list_empty:
         for docid in collection.empty_ids:
             print(f"empty: {docid}")
@@ -72,6 +73,21 @@ def main(arguments: list[str]) -> int:
         f"{size:,} bytes, {seconds:.1f} s"
     )
     return 0
+
+
+def _reporter() -> Progress:
+    """Tells of the build's phases on stderr: of each new one, and then every ten seconds."""
+    started = shown = time.monotonic()
+    current = ""
+
+    def report(phase: str, done: int) -> None:
+        nonlocal shown, current
+        now = time.monotonic()
+        if phase != current or now - shown >= _REPORT_SECONDS:
+            current, shown = phase, now
+            print(f"{phase}: {done:,} documents, {now - started:.0f} s", file=sys.stderr, flush=True)
+
+    return report
 
 
 if __name__ == "__main__":

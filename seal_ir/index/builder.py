@@ -6,6 +6,7 @@ is complete: a build that dies leaves the old index as it was, and its debris is
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -79,10 +80,11 @@ def build_index(
         InputError: there are no documents.
         IndexDirError: the index cannot be written (a full disk), or the engine was not built.
     """
+    directory = Path(os.path.realpath(directory))  # a link stays, what it leads to is replaced
     working = directory.with_name(f".{directory.name}.building")
-    _check_target(directory)
-    shutil.rmtree(working, ignore_errors=True)  # the debris of a build that was killed
     try:
+        _clear_debris(directory, working)
+        _check_target(directory)
         working.mkdir(parents=True)
         segments = [
             _write_segment(working, f"segment-{i:06d}", block, options.engine, progress)
@@ -112,8 +114,7 @@ def _blocks(
 ) -> Iterator[_Block]:
     """Consecutive documents, cut where a segment would grow too large: bounds depend on tokens only."""
     block = _Block()
-    n_documents = 0
-    for document, symbols, exact in _tokenised(documents, tokenizer):
+    for n_documents, (document, symbols, exact) in enumerate(_tokenised(documents, tokenizer), start=1):
         if len(symbols) > options.max_segment_tokens:
             raise InputError(
                 f"document {document.id!r} has {len(symbols)} tokens; a segment holds at most "
@@ -127,7 +128,6 @@ def _blocks(
         block.streams.append(symbols)
         block.ids.append(document.id)
         block.n_tokens += len(symbols)
-        n_documents += 1
         if n_documents % _BATCH == 0:
             progress("tokenising", n_documents)
     if block.ids:
@@ -148,9 +148,7 @@ def _tokenised(
             yield document, stream(ids[2 * i], ids[2 * i + 1]), exact
 
 
-def _write_segment(
-    working: Path, name: str, block: _Block, engine: str, progress: Progress
-) -> SegmentInfo:
+def _write_segment(working: Path, name: str, block: _Block, engine: str, progress: Progress) -> SegmentInfo:
     folder, temporary = working / name, working / "temporary"
     folder.mkdir()
     temporary.mkdir()
@@ -161,6 +159,19 @@ def _write_segment(
     write_documents(folder, block.ids, block.texts)
     shutil.rmtree(temporary)
     return SegmentInfo(name, engine, len(block.ids), block.n_tokens)
+
+
+def _clear_debris(directory: Path, working: Path) -> None:
+    """Remove what a killed build has left; an old index that it was about to replace goes back."""
+    old = _old(directory)
+    if (old / MANIFEST).is_file() and not directory.exists():
+        old.replace(directory)
+    shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(working, ignore_errors=True)
+
+
+def _old(directory: Path) -> Path:
+    return directory.with_name(f".{directory.name}.old")
 
 
 def _check_target(directory: Path) -> None:
@@ -177,8 +188,11 @@ def _replace(directory: Path, working: Path) -> None:
     if not directory.exists():
         working.replace(directory)
         return
-    old = directory.with_name(f".{directory.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
+    old = _old(directory)
     directory.replace(old)
-    working.replace(directory)
+    try:
+        working.replace(directory)
+    except OSError:
+        old.replace(directory)
+        raise
     shutil.rmtree(old, ignore_errors=True)

@@ -11,6 +11,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from seal_ir.errors import IndexDirError
+from seal_ir.index.manifest import REBUILD
+
 IDS, BY_ID, TEXTS = "ids.arrow", "by_id.npy", "texts.arrow"
 Text = tuple[str, str]  # title, text
 
@@ -39,8 +42,16 @@ class DocumentTable:
     """The document tables of one segment, read-only and safe to share between threads."""
 
     def __init__(self, folder: Path) -> None:
+        """Open the tables.
+
+        Raises:
+            IndexDirError: a file is damaged.
+        """
         self._ids = _read(folder / IDS).column("id")
-        self._by_id = np.load(folder / BY_ID, mmap_mode="r", allow_pickle=False)
+        try:
+            self._by_id = np.load(folder / BY_ID, mmap_mode="r", allow_pickle=False)
+        except (OSError, EOFError, ValueError, SyntaxError) as error:
+            raise IndexDirError(f"{folder / BY_ID}: damaged ({error}); {REBUILD}") from error
         texts = _read(folder / TEXTS)
         self._numbers = texts.column("document").to_numpy()
         self._titles, self._texts = texts.column("title"), texts.column("text")
@@ -76,4 +87,7 @@ def _write(path: Path, columns: dict[str, pa.Array]) -> None:
 
 
 def _read(path: Path) -> pa.Table:
-    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    try:
+        return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    except (OSError, pa.ArrowException) as error:
+        raise IndexDirError(f"{path}: damaged ({error}); {REBUILD}") from error

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,9 +66,17 @@ def build_engine(name: str, path: Path, symbols: Symbols, starts: Ints, temp_dir
         temp_dir: existing folder for temporary files.
 
     Raises:
-        IndexDirError: the engine is unknown or was not built.
+        IndexDirError: the engine is unknown or was not built, or the disk or memory is full.
     """
-    _sdsl(name).build(str(path), symbols, starts, BOUNDARY, str(temp_dir))
+    module = _sdsl(name)
+    try:
+        module.build(str(path), symbols, starts, BOUNDARY, str(temp_dir))
+    except RuntimeError as error:
+        raise IndexDirError(f"the index cannot be written: {error}") from error
+    except MemoryError as error:
+        raise IndexDirError(
+            f"not enough memory to index {len(symbols):,} tokens at once (8 bytes each and the text)"
+        ) from error
 
 
 def open_engine(name: str, path: Path) -> Engine:
@@ -78,16 +87,17 @@ def open_engine(name: str, path: Path) -> Engine:
     """
     module = _sdsl(name)
     try:
-        return module.Engine.open(str(path))
+        engine: Engine = module.Engine.open(str(path))
     except (RuntimeError, ValueError) as error:
         raise IndexDirError(f"{path}: {error}; rebuild with python -m seal_ir.index") from error
+    return engine
 
 
-def _sdsl(name: str):  # type: ignore[no-untyped-def]  # noqa: ANN202 - a module
+def _sdsl(name: str) -> Any:
+    """The extension module; by its name, or import-linter would take it for the package `seal_ir`."""
     if name != SDSL:
         raise IndexDirError(f"unknown index engine {name!r}; this version has: {SDSL}")
     try:
-        from seal_ir import _sdsl
+        return import_module("seal_ir._sdsl")
     except ImportError as error:
         raise IndexDirError(f"the sdsl engine was not built here: {_INSTALL} ({error})") from error
-    return _sdsl

@@ -13,7 +13,7 @@ from seal_ir.errors import IndexDirError
 
 MANIFEST = "index.json"
 OLDEST_FORMAT, NEWEST_FORMAT = 1, 1
-_REBUILD = "rebuild it with python -m seal_ir.index"
+REBUILD = "rebuild it with python -m seal_ir.index"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,7 @@ class Manifest:
             "n_documents": self.n_documents,
             "n_tokens": self.n_tokens,
         }
+        values["checksum"] = _checksum(values)
         return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -77,23 +78,29 @@ def read_manifest(directory: Path) -> Manifest:
     if not directory.is_dir():
         raise IndexDirError(f"{directory}: no such index directory; build one with python -m seal_ir.index")
     if not path.is_file():
-        raise IndexDirError(f"{directory}: not an index, it has no {MANIFEST}; {_REBUILD}")
+        raise IndexDirError(f"{directory}: not an index, it has no {MANIFEST}; {REBUILD}")
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         version = values.pop("format")
-    except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise IndexDirError(f"{path}: damaged ({error}); {_REBUILD}") from error
-    if not isinstance(version, int) or not OLDEST_FORMAT <= version <= NEWEST_FORMAT:
-        reads = f"{OLDEST_FORMAT}" if OLDEST_FORMAT == NEWEST_FORMAT else f"{OLDEST_FORMAT} to {NEWEST_FORMAT}"
-        raise IndexDirError(f"{path}: index format {version}, this program reads {reads}; {_REBUILD}")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise IndexDirError(f"{path}: damaged ({_told(error)}); {REBUILD}") from error
+    if type(version) is not int or not OLDEST_FORMAT <= version <= NEWEST_FORMAT:
+        reads = (
+            f"{OLDEST_FORMAT}" if OLDEST_FORMAT == NEWEST_FORMAT else f"{OLDEST_FORMAT} to {NEWEST_FORMAT}"
+        )
+        raise IndexDirError(f"{path}: index format {version}, this program reads {reads}; {REBUILD}")
     try:
+        checksum = values.pop("checksum", None)
+        if checksum is not None and checksum != _checksum({"format": version, **values}):
+            raise ValueError("its checksum differs")
         segments = tuple(SegmentInfo(**segment) for segment in values.pop("segments"))
         totals = values.pop("n_documents"), values.pop("n_tokens")
         manifest = Manifest(**values | {"segments": segments, "fields": tuple(values["fields"])})
+        if totals != (manifest.n_documents, manifest.n_tokens):
+            raise ValueError("totals are not the sum of the segments")
+        _ = [(int(entry["size"]), str(entry["sha256"])) for entry in manifest.files.values()]
     except (TypeError, KeyError, AttributeError, ValueError) as error:
-        raise IndexDirError(f"{path}: damaged ({error}); {_REBUILD}") from error
-    if totals != (manifest.n_documents, manifest.n_tokens):
-        raise IndexDirError(f"{path}: damaged (totals are not the sum of the segments); {_REBUILD}")
+        raise IndexDirError(f"{path}: damaged ({_told(error)}); {REBUILD}") from error
     return manifest
 
 
@@ -106,21 +113,34 @@ def describe_files(directory: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def check_files(directory: Path, manifest: Manifest, *, contents: bool) -> None:
-    """Compare every file with the manifest: presence and size, and with `contents` the checksum.
+def check_files(directory: Path, manifest: Manifest, *, max_bytes: int) -> None:
+    """Compare every file with the manifest: presence, size, and checksum.
+
+    Checksums are computed from the smallest file up, of `max_bytes` altogether.
 
     Raises:
         IndexDirError: names the first file that differs.
     """
-    for name, expected in manifest.files.items():
+    for name, expected in sorted(manifest.files.items(), key=lambda item: int(item[1]["size"])):
         path = directory / name
         if not path.is_file():
-            raise IndexDirError(f"{path}: missing from the index; {_REBUILD}")
+            raise IndexDirError(f"{path}: missing from the index; {REBUILD}")
         size = path.stat().st_size
         if size != expected["size"]:
-            raise IndexDirError(f"{path}: damaged, {size} bytes instead of {expected['size']}; {_REBUILD}")
-        if contents and _sha256(path) != expected["sha256"]:
-            raise IndexDirError(f"{path}: damaged, its checksum differs from {MANIFEST}; {_REBUILD}")
+            raise IndexDirError(f"{path}: damaged, {size} bytes instead of {expected['size']}; {REBUILD}")
+        max_bytes -= size
+        if max_bytes >= 0 and _sha256(path) != expected["sha256"]:
+            raise IndexDirError(f"{path}: damaged, its checksum differs from {MANIFEST}; {REBUILD}")
+
+
+def _checksum(values: Mapping[str, Any]) -> str:
+    """sha256 of the manifest's own values, whatever their order and spacing in the file."""
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _told(error: Exception) -> str:
+    return f"no {error}" if isinstance(error, KeyError) else str(error)
 
 
 def _sha256(path: Path) -> str:

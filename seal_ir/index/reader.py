@@ -16,13 +16,13 @@ import numpy as np
 from seal_ir.errors import IndexDirError
 from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine, Ints, open_engine
-from seal_ir.index.manifest import check_files, read_manifest
+from seal_ir.index.manifest import REBUILD, check_files, read_manifest
 from seal_ir.records import Document, Range
 from seal_ir.text.symbols import BOUNDARY, Symbols, split_stream, to_tokens
 from seal_ir.text.tokenizer import TextTokenizer
 
 ENGINE_FILE, TOKENIZER_FILE = "fm.bin", "tokenizer.json"
-_CHECKSUM_LIMIT = 1 << 30  # bytes; larger indexes are checked by size only when opened
+_CHECKSUM_LIMIT = 1 << 30  # bytes read for checksums when an index is opened; beyond it sizes must do
 
 
 class Successors(NamedTuple):
@@ -59,11 +59,10 @@ class Index:
         """
         self.directory = Path(directory)
         self.manifest = read_manifest(self.directory)
-        total = sum(entry["size"] for entry in self.manifest.files.values())
-        check_files(self.directory, self.manifest, contents=total <= _CHECKSUM_LIMIT)
+        check_files(self.directory, self.manifest, max_bytes=_CHECKSUM_LIMIT)
         self.tokenizer = TextTokenizer.from_file(self.directory / TOKENIZER_FILE)
         if self.tokenizer.fingerprint != self.manifest.tokenizer:
-            raise IndexDirError(f"{self.directory}: {TOKENIZER_FILE} is not the index's own; rebuild it")
+            raise IndexDirError(f"{self.directory}: {TOKENIZER_FILE} is not the index's own; {REBUILD}")
         self.n_documents, self.n_tokens = self.manifest.n_documents, self.manifest.n_tokens
         folders = [self.directory / segment.name for segment in self.manifest.segments]
         self._engines: list[Engine] = [
@@ -89,7 +88,8 @@ class Index:
     @cached_property
     def document_start(self) -> Ints:
         """The range of BOUNDARY, where every document's first field starts, int64 [n_segments, 2]."""
-        return self.extend(self.everything[None], np.array([BOUNDARY], dtype=np.uint32))[0]
+        start: Ints = self.extend(self.everything[None], np.array([BOUNDARY], dtype=np.uint32))[0]
+        return start
 
     def extend(self, ranges: Ints, symbols: Symbols) -> Ints:
         """Ranges [n, n_segments, 2] with one symbol [n] appended to each n-gram; empty where it ends."""

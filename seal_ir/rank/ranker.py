@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,11 @@ Occurrence = tuple[int, int]  # position in the list of keys, exclusive end
 
 
 def weigh(query_keys: QueryKeys, config: RankConfig, n_tokens: int) -> list[ScoredKey]:
-    """The keys that count under `config`, once each, by descending weight; ties by symbols."""
+    """The keys that count under `config`, once each, by descending weight; ties by symbols.
+
+    Of two keys with the same symbols the more likely one counts; keys that say nothing (weight 0 of
+    LM+FM, probability 0 of LM) are left out.
+    """
     best: dict[tuple[int, ...], Key] = {}
     for key in query_keys.keys:
         if key.kind not in config.kinds or (
@@ -42,10 +47,10 @@ def weigh(query_keys: QueryKeys, config: RankConfig, n_tokens: int) -> list[Scor
     logprobs = np.array([key.logprob for key in keys], dtype=np.float64)
     counts = np.array([key.count for key in keys], dtype=np.int64)
     if config.weight == "lm":
-        scored = [ScoredKey(key, float(w)) for key, w in zip(keys, logprobs, strict=True)]
+        weights, least = logprobs, -np.inf
     else:
-        weights = log_odds(logprobs, counts, n_tokens, config.smoothing)
-        scored = [ScoredKey(key, float(w)) for key, w in zip(keys, weights, strict=True) if w > 0.0]
+        weights, least = log_odds(logprobs, counts, n_tokens, config.smoothing), 0.0
+    scored = [ScoredKey(key, float(w)) for key, w in zip(keys, weights, strict=True) if w > least]
     return sorted(scored, key=lambda item: (-item.weight, item.key.symbols))
 
 
@@ -82,9 +87,9 @@ def _locate(index: Index, keys: Sequence[Key], max_count: int) -> dict[int, list
     order = np.lexsort((occurrences.ends, numbers, occurrences.documents))
     documents = occurrences.documents[order]
     pairs = list(zip(numbers[order].tolist(), occurrences.ends[order].tolist(), strict=True))
-    bounds = np.flatnonzero(np.diff(documents, prepend=-1)).tolist()
-    ends = [*bounds[1:], len(pairs)]
-    return {int(documents[lo]): pairs[lo:hi] for lo, hi in zip(bounds, ends, strict=True)}
+    starts = np.flatnonzero(np.diff(documents, prepend=-1)).tolist()
+    bounds = [*starts, len(pairs)]
+    return {int(documents[lo]): pairs[lo:hi] for lo, hi in pairwise(bounds)}
 
 
 def _preselected(scorer: _Scorer, found: dict[int, list[Occurrence]], n: int) -> list[int]:
@@ -92,7 +97,10 @@ def _preselected(scorer: _Scorer, found: dict[int, list[Occurrence]], n: int) ->
     if len(found) <= n:
         return sorted(found)
     first = {document: scorer.rare_score(pairs) for document, pairs in found.items()}
-    return sorted(sorted(first, key=lambda document: (-first[document], document))[:n])
+    least = sorted(first.values(), reverse=True)[n - 1]
+    above = [document for document, score in first.items() if score > least]
+    tied = sorted((d for d, score in first.items() if score == least), key=scorer.index.docid)
+    return sorted(above + tied[: n - len(above)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +166,7 @@ class _Scorer:
         for number in self.frequent:
             symbols = self.keys[number].key.symbols
             n = len(symbols)
-            starts = np.flatnonzero(text[: len(text) - n + 1] == symbols[0])
+            starts = np.flatnonzero(text[: max(0, len(text) - n + 1)] == symbols[0])
             for k in range(1, n):
                 starts = starts[text[starts + k] == symbols[k]]
             owner = np.searchsorted(bounds, starts, side="right") - 1

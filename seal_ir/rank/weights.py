@@ -29,4 +29,5 @@ def log_odds(
     with np.errstate(divide="ignore"):  # a corpus of one token has P(n) = 1, whose odds are infinite
         corpus_odds = np.log(corpus) - np.log1p(-np.minimum(corpus, 1.0))
     model_odds = logprobs - np.log(-np.expm1(logprobs))
-    return np.maximum(0.0, model_odds - corpus_odds)
+    weights: Floats = np.maximum(0.0, model_odds - corpus_odds)
+    return weights

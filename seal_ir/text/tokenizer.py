@@ -6,11 +6,24 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Tokenizer
 
 from seal_ir.errors import ModelError
 from seal_ir.text.symbols import FIRST_TOKEN
+
+_BYTE_LEVEL_DEFAULTS = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+_BPE_DEFAULTS = {
+    "type": "BPE",
+    "dropout": None,
+    "unk_token": None,
+    "continuing_subword_prefix": None,
+    "end_of_word_suffix": None,
+    "fuse_unk": False,
+    "byte_fallback": False,
+    "ignore_merges": False,
+}
 
 
 class TextTokenizer:
@@ -26,11 +39,11 @@ class TextTokenizer:
         pieces = json.loads(definition)
         special = {entry["content"]: int(entry["id"]) for entry in pieces.get("added_tokens") or []}
         pieces.update(added_tokens=[], post_processor=None, truncation=None, padding=None)
-        self.definition = json.dumps(pieces, sort_keys=True, ensure_ascii=False)
+        self.definition = json.dumps(_canonical(pieces), sort_keys=True, ensure_ascii=False)
         self.fingerprint = hashlib.sha256(self.definition.encode()).hexdigest()
         self._tokenizer = Tokenizer.from_str(self.definition)
         self._n_vocabulary = max(self._tokenizer.get_vocab().values()) + 1
-        self._ids_by_name = self._tokenizer.get_vocab() | special
+        self._ids_by_name: dict[str, int] = self._tokenizer.get_vocab() | special
         self.affixes = _affixes(definition)
         """Special ids that the model expects before and after an input, e.g. BART's `<s>` and `</s>`."""
         self._prefix = " " if _is_byte_level(pieces) else ""
@@ -94,6 +107,29 @@ class TextTokenizer:
         """`decode_field` of each, in one call."""
         texts = self._tokenizer.decode_batch([list(ids) for ids in batch], skip_special_tokens=False)
         return [text.removeprefix(self._prefix) for text in texts]
+
+
+def _canonical(pieces: dict[str, Any]) -> dict[str, Any]:
+    """The definition with what other writers leave out: equal tokenizers have equal fingerprints.
+
+    `save_pretrained` writes a hub's tokenizer.json anew: merges as pairs, and every default spelled out.
+    """
+    steps = {name: _spelled_out(pieces.get(name)) for name in ("normalizer", "pre_tokenizer", "decoder")}
+    model = pieces["model"]
+    if "merges" in model and model.get("type", "BPE") == "BPE":
+        pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in model["merges"]]
+        model = _BPE_DEFAULTS | model | {"merges": pairs}
+    return pieces | steps | {"model": model}
+
+
+def _spelled_out(step: Any) -> Any:
+    """A step of the definition, or several, with the defaults of byte-level BPE's."""
+    if isinstance(step, list):
+        return [_spelled_out(part) for part in step]
+    if not isinstance(step, dict):
+        return step
+    parts = {name: _spelled_out(part) for name, part in step.items()}
+    return _BYTE_LEVEL_DEFAULTS | parts if step.get("type") == "ByteLevel" else parts
 
 
 def _is_byte_level(pieces: object) -> bool:

@@ -139,7 +139,7 @@ def test_a10_file_or_folder_and_wrong_kind(tmp_path: Path) -> None:
         Collection("JsonCollection", tmp_path)
     with pytest.raises(UsageError, match="JsonCollection, TsvCollection"):
         Collection("jsonl", path)
-    assert collection_kinds() == ["JsonCollection", "TsvCollection"]
+    assert collection_kinds() == ["JsonCollection", "TsvCollection", "DprTsvCollection", "HFDataset"]
 
 
 def test_a11_same_documents_plain_and_compressed(tmp_path: Path) -> None:

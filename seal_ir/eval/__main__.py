@@ -1,0 +1,133 @@
+"""`python -m seal_ir.eval`: one table of measures for several runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from seal_ir.command import run
+from seal_ir.errors import UsageError
+from seal_ir.eval.answers import REGEX, TOKENS
+from seal_ir.eval.evaluation import EvalOptions, evaluate
+from seal_ir.eval.measures import ANSWER_DEFAULTS, QRELS_DEFAULTS, Column, parse_measures
+from seal_ir.eval.questions import Sources, find_sources, load_questions
+from seal_ir.eval.tables import FORMATS, Table, as_json
+from seal_ir.eval.texts import Texts, collection_texts, index_directory, index_texts
+from seal_ir.formats.collections import collection_kinds
+from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.named import Places
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m seal_ir.eval", description="Measure runs in TREC format over all topics."
+    )
+    add = parser.add_argument
+    add("--run", nargs="+", type=Path, required=True, help="one or more runs; one row each")
+    add("--topics", help="file or name, such as nq-test or demo; what is measured on")
+    add("--qrels", help="judgements: file or name of topics; default: those that belong to --topics")
+    add("--answers", help="answers: file or name of topics; default: those that belong to --topics")
+    add(
+        "--measures",
+        nargs="+",
+        help="ir_measures' names (Success@1 Rprec nDCG@10) and AnswerAccuracy@k;"
+        f" default: {' '.join(ANSWER_DEFAULTS)} with answers, {' '.join(QRELS_DEFAULTS)} with judgements",
+    )
+    add("--index", help="our index that was searched (directory or name), for AnswerAccuracy@k")
+    add("--collection", default="JsonCollection", help=f"of --input: {', '.join(collection_kinds())}")
+    add("--input", type=Path, help="collection that was searched, instead of --index: file or folder")
+    add("--regex", action="store_true", help="answers are regular expressions")
+    add("--max-passage", action="store_true", help="fold passages into pages, then measure")
+    add("--max-passage-delimiter", default="#", help="what ends the page in a passage's id (%(default)s)")
+    add("--format", default="text", choices=tuple(FORMATS), help="of the table on stdout (%(default)s)")
+    add("--output", type=Path, help="also write the figures as JSON, unrounded")
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    """Measure; 0 when the table is printed."""
+    args = _parser().parse_args(arguments)
+    _check_options(args)
+    requested = parse_measures(args.measures) if args.measures else None
+    places = Places.from_environment()
+    has_texts = args.index is not None or args.input is not None
+    sources = find_sources(
+        args.topics,
+        args.answers,
+        args.qrels,
+        places,
+        need_answers=has_texts if requested is None else any(column.cutoff for column in requested),
+    )
+    columns = requested or _default_columns(args, sources, has_texts)
+    delimiter = args.max_passage_delimiter if args.max_passage else None
+    needs_answers = any(column.cutoff for column in columns)
+    if needs_answers and not has_texts and delimiter is None and sources.answers is not None:
+        raise UsageError(
+            "AnswerAccuracy@k needs the passages; name them with --index, or with --collection and --input"
+        )
+    questions = load_questions(
+        sources,
+        answers=needs_answers,
+        qrels=any(column.measure is not None for column in columns),
+        delimiter=delimiter,
+    )
+    texts = _texts(args, places) if needs_answers and has_texts else None
+    options = EvalOptions(REGEX if args.regex else TOKENS, delimiter)
+    table = evaluate(args.run, questions, columns, texts, options)
+    _tell(table)
+    if requested is None and not has_texts and not args.max_passage:
+        print(
+            "AnswerAccuracy@k is left out: no --index and no --input to read passages from", file=sys.stderr
+        )
+    if args.output:
+        with atomic_writer(args.output) as file:
+            file.write(as_json(table))
+    sys.stdout.write(FORMATS[args.format](table))
+    return 0
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    if args.topics is None and args.qrels is None and args.answers is None:
+        raise UsageError("nothing to measure against; give --topics, --qrels or --answers")
+    if args.index is not None and args.input is not None:
+        raise UsageError("give --index or --input, not both: passages come from one of them")
+    if not args.max_passage_delimiter:
+        raise UsageError("--max-passage-delimiter is empty; give one or more characters, such as '#'")
+
+
+def _default_columns(args: argparse.Namespace, sources: Sources, has_texts: bool) -> list[Column]:
+    """Accuracy where answers and passages are at hand, hits and R-precision where judgements are."""
+    names: list[str] = []
+    if sources.answers is not None and not args.max_passage and (has_texts or args.answers is not None):
+        names += ANSWER_DEFAULTS
+    if sources.qrels is not None:
+        names += QRELS_DEFAULTS
+    if not names:
+        raise UsageError(
+            "nothing to measure: these topics have no judgements, and no answers with passages to look in;"
+            " give --qrels, or --answers with --index"
+        )
+    return parse_measures(names)
+
+
+def _texts(args: argparse.Namespace, places: Places) -> Texts:
+    if args.index is not None:
+        return index_texts(index_directory(args.index, places))
+    return collection_texts(args.collection, args.input)
+
+
+def _tell(table: Table) -> None:
+    """Says on stderr which topics each run has, and where ids look like two different kinds."""
+    for result in table.results:
+        print(f"{result.system}: {result.coverage}", file=sys.stderr)
+        if result.coverage.relevant_in_run == 0:
+            print(
+                f"{result.system}: no relevant document is in it; check that ids of the run and of the"
+                " judgements are of one kind (passages, or pages with --max-passage)",
+                file=sys.stderr,
+            )
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,124 @@
+"""Several runs, one set of questions, one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from seal_ir.errors import UsageError
+from seal_ir.eval.answers import TOKENS, Matching, first_ranks
+from seal_ir.eval.measures import Column, aggregate, judged_values
+from seal_ir.eval.questions import Questions
+from seal_ir.eval.rankings import Coverage, Rankings, cover, read_rankings, system_names
+from seal_ir.eval.tables import Result, Table
+from seal_ir.eval.texts import Texts, bodies_of
+
+Values = dict[str, dict[str, float]]  # by notation of the measure, then by topic
+
+
+@dataclass(frozen=True, slots=True)
+class EvalOptions:
+    """How to measure.
+
+    Attributes:
+        matching: the rule for answers.
+        delimiter: fold documents into pages at it before any cut; None measures passages. Judgements
+            are folded when they are loaded.
+    """
+
+    matching: Matching = TOKENS
+    delimiter: str | None = None
+
+
+DEFAULTS = EvalOptions()
+
+
+def evaluate(
+    paths: Sequence[Path],
+    questions: Questions,
+    columns: Sequence[Column],
+    texts: Texts | None = None,
+    options: EvalOptions = DEFAULTS,
+) -> Table:
+    """The table of the runs in their order; `texts` are needed for AnswerAccuracy@k only.
+
+    Raises:
+        UsageError: a measure lacks its answers, texts or judgements, or answers are asked of pages.
+        InputError: a run breaks its format, has none of the topics, or has passages that `texts` lacks.
+    """
+    _check(questions, columns, texts, options)
+    depth = max((column.cutoff or 0 for column in columns), default=0)
+    qrels = questions.qrels if any(column.measure is not None for column in columns) else None
+    coverages: list[Coverage] = []
+    values: list[Values] = []
+    heads: list[Rankings] = []
+    for path in paths:  # one run at a time is in memory whole
+        rankings = read_rankings(path, options.delimiter)
+        coverages.append(cover(path, rankings, questions.topics, qrels, answers=depth > 0))
+        values.append(
+            {
+                column.name: judged_values(column, qrels, rankings)
+                for column in columns
+                if column.measure is not None and qrels is not None
+            }
+        )
+        answered = questions.answers or {}
+        heads.append({qid: docids[:depth] for qid, docids in rankings.items() if depth and qid in answered})
+    if texts is not None and depth:
+        _add_accuracy(values, heads, questions, columns, texts, options.matching)
+    names = system_names(paths)
+    return Table(
+        questions=questions,
+        columns=tuple(columns),
+        results=tuple(
+            Result(
+                name,
+                path,
+                coverage,
+                {column.name: aggregate(column, found[column.name].values()) for column in columns},
+                {column.name: found[column.name] for column in columns},
+            )
+            for name, path, coverage, found in zip(names, paths, coverages, values, strict=True)
+        ),
+        matching=options.matching.name if depth else None,
+        delimiter=options.delimiter,
+    )
+
+
+def _add_accuracy(
+    values: list[Values],
+    heads: list[Rankings],
+    questions: Questions,
+    columns: Sequence[Column],
+    texts: Texts,
+    matching: Matching,
+) -> None:
+    """Adds AnswerAccuracy@k of every topic, to the values of each run."""
+    bodies = bodies_of((docid for head in heads for docids in head.values() for docid in docids), texts)
+    for found, head in zip(values, heads, strict=True):
+        ranks = first_ranks(head, questions.answers or {}, bodies, matching)
+        for column in columns:
+            if column.cutoff is not None:
+                found[column.name] = {
+                    qid: float(qid in ranks and ranks[qid] <= column.cutoff) for qid in questions.topics
+                }
+
+
+def _check(
+    questions: Questions, columns: Sequence[Column], texts: Texts | None, options: EvalOptions
+) -> None:
+    if not columns:
+        raise UsageError("no measures; name some, such as Success@1 or AnswerAccuracy@20")
+    for column in columns:
+        if column.measure is not None:
+            if questions.qrels is None:
+                raise UsageError(f"{column.name} needs judgements; name them with --qrels")
+        elif options.delimiter is not None:
+            raise UsageError(f"{column.name} looks for answers in passages; leave out --max-passage")
+        elif questions.answers is None:
+            raise UsageError(f"{column.name} needs answers; name them with --answers")
+        elif texts is None:
+            raise UsageError(
+                f"{column.name} needs the passages; name them with --index, or with --collection and --input"
+            )

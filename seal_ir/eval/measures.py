@@ -1,0 +1,150 @@
+"""Measures by name: those of ir_measures in its notation, and AnswerAccuracy@k, which is ours."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ir_measures
+from ir_measures import DefaultPipeline
+
+from seal_ir.errors import UsageError
+from seal_ir.formats.files import shown
+
+ANSWER_DEFAULTS = ("AnswerAccuracy@1", "AnswerAccuracy@5", "AnswerAccuracy@20", "AnswerAccuracy@100")
+QRELS_DEFAULTS = ("Success@1", "Success@10", "Rprec")
+
+_ANSWER_ACCURACY = re.compile(r"AnswerAccuracy@([1-9][0-9]{0,8})")
+_HITS = re.compile(r"(?:hits|hit|success)[@_.]([0-9]+)", re.IGNORECASE)
+_ACCURACY = re.compile(r"(?:answer)?_?acc(?:uracy)?(?:\(.*\))?[@_.]?([0-9]*)", re.IGNORECASE)
+_FAULTS = (ValueError, NameError, TypeError, KeyError, AttributeError, AssertionError, ArithmeticError)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One measure of a table.
+
+    Attributes:
+        name: its notation, which parses back to it.
+        label: how tables head it.
+        cutoff: k of AnswerAccuracy@k; None for a measure of ir_measures.
+        measure: the measure of ir_measures; None for AnswerAccuracy@k.
+    """
+
+    name: str
+    label: str
+    cutoff: int | None = None
+    measure: Any = None
+
+
+def parse_measures(names: Iterable[str]) -> list[Column]:
+    """Columns for names such as `nDCG@10` or `AnswerAccuracy@20`, in their order, each once.
+
+    Raises:
+        UsageError: names that mean no measure which can be computed here; all of them are told.
+    """
+    columns: dict[str, Column] = {}
+    faults: list[str] = []
+    for name in names:
+        try:
+            column = _parsed(name)
+        except UsageError as error:
+            faults.append(f"{shown(name)}: {error}")
+        else:
+            columns.setdefault(column.name, column)
+    if faults:
+        raise UsageError(f"--measures: {'; '.join(dict.fromkeys(faults))}")
+    return list(columns.values())
+
+
+def judged_values(
+    column: Column, qrels: Mapping[str, Mapping[str, int]], rankings: Mapping[str, Sequence[str]]
+) -> dict[str, float]:
+    """The measure for every judged topic; one without results has the measure's value for none, mostly 0.
+
+    The rankings are told to ir_measures as descending whole scores, so that all its providers see one order.
+    """
+    run = {
+        qid: {docid: float(len(docids) - i) for i, docid in enumerate(docids)}
+        for qid, docids in rankings.items()
+        if qid in qrels
+    }
+    judged = {qid: dict(grades) for qid, grades in qrels.items()}
+    found = {metric.query_id: float(metric.value) for metric in column.measure.iter_calc(judged, run)}
+    return {qid: found.get(qid, float(column.measure.DEFAULT)) for qid in qrels}
+
+
+def aggregate(column: Column, values: Iterable[float]) -> float:
+    """One figure from the values of the topics: their mean, or for measures that count, their sum."""
+    if column.measure is None:
+        numbers = list(values)
+        return sum(numbers) / len(numbers)
+    aggregator = column.measure.aggregator()
+    for value in values:
+        aggregator.add(value)
+    return float(aggregator.result())
+
+
+def _parsed(name: str) -> Column:
+    ours = _ANSWER_ACCURACY.fullmatch(name)
+    if ours:
+        k = int(ours[1])
+        return Column(name, f"accuracy@{k}", cutoff=k)
+    hint = _hint(name)
+    if hint:
+        raise UsageError(hint)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # ir_measures parses with what newer Pythons deprecate
+            measure: Any = ir_measures.parse_measure(name)
+            measure.validate_params()
+    except _FAULTS as error:
+        raise UsageError(_trec_hint(name) or _reason(error)) from error
+    _check_params(measure)
+    try:  # whether a provider is installed and takes the parameters shows only when it computes
+        DefaultPipeline.calc_aggregate([measure], {"1": {"a": 1, "b": 0}}, {"1": {"a": 1.0}})
+    except (*_FAULTS, RuntimeError, OSError) as error:
+        raise UsageError(_reason(error)) from error
+    return Column(str(measure), str(measure), measure=measure)
+
+
+def _check_params(measure: Any) -> None:
+    """Refuses values that make trec_eval's code end the process."""
+    for param in ("cutoff", "rel"):
+        value = measure.params.get(param, 1)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise UsageError(f"{param} is {shown(value)}; it must be a whole number from 1")
+    recall = measure.params.get("recall", 0)
+    if not 0 <= recall <= 1:
+        raise UsageError(f"recall is {shown(recall)}; it must lie in 0 to 1")
+
+
+def _hint(name: str) -> str:
+    """What to write instead of names that people use for accuracy@k and hits@k; `""` for others."""
+    accuracy, hits = _ACCURACY.fullmatch(name), _HITS.fullmatch(name)
+    if accuracy:
+        k = accuracy[1] if accuracy[1].strip("0") else "k (from 1)"
+        other = "that is another measure in ir_measures; " if name.startswith("Accuracy") else ""
+        return f"{other}for the share of topics with an answer in the top k write AnswerAccuracy@{k}"
+    if hits and not name.startswith("Success@"):
+        return f"hits@k is Success@{hits[1]} here"
+    return ""
+
+
+def _trec_hint(name: str) -> str:
+    """What ir_measures calls a measure of trec_eval; `""` when it is none."""
+    try:
+        measures = ir_measures.parse_trec_measure(name) if name not in ("all_trec", "official", "set") else []
+    except (*_FAULTS, ImportError):
+        return ""
+    return f"trec_eval's name; write {' '.join(map(str, measures))}" if measures else ""
+
+
+def _reason(error: BaseException) -> str:
+    text = " ".join(str(error).split()).replace("<object object at", "<nothing at")
+    if "<nothing at" in text:
+        text = re.sub(r"invalid param (\w+)=.*", r"\1 is missing", text)
+    return f"{text}; see https://ir-measur.es for names" if text.startswith("measure not found") else text

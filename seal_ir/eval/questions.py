@@ -1,0 +1,125 @@
+"""What runs are measured against: topics, with their answers and judgements, from files or by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from seal_ir.errors import InputError
+from seal_ir.eval.answers import usable
+from seal_ir.eval.rankings import fold_qrels
+from seal_ir.formats.answers import read_answers
+from seal_ir.formats.files import is_file, shown
+from seal_ir.formats.named import Places, resolve_answers, resolve_qrels, resolve_topics
+from seal_ir.formats.topics import detect_format, read_topics
+from seal_ir.formats.trec import read_qrels
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Topics to measure on.
+
+    Attributes:
+        label: how tables call them.
+        topics: ids of all of them; accuracy is over these.
+        answers: answers of those topics that have some; None when no measure needs them.
+        qrels: grades of the judged topics, over which the other measures are; None as above.
+    """
+
+    label: str
+    topics: Sequence[str]
+    answers: Mapping[str, Sequence[str]] | None = None
+    qrels: Mapping[str, Mapping[str, int]] | None = None
+
+
+class Sources(NamedTuple):
+    """Files to read; None for what was not given and has no name."""
+
+    label: str
+    topics: Path | None
+    answers: Path | None
+    qrels: Path | None
+
+
+def find_sources(
+    topics: str | None, answers: str | None, qrels: str | None, places: Places, *, need_answers: bool
+) -> Sources:
+    """The files of names or paths; answers and judgements not given are those that belong to the topics.
+
+    `need_answers` is whether those of the topics are looked for: they may have to be downloaded.
+
+    Raises:
+        InputError: a file does not exist, or a name is unknown.
+    """
+    topics_path = answers_path = qrels_path = None
+    if topics is not None:
+        topics_path = resolve_topics(topics, places)
+        named = not is_file(Path(os.path.expanduser(topics)))  # noqa: PTH111
+        qrels_path = resolve_qrels(topics, places) if named else None
+        if need_answers and named:
+            answers_path = resolve_answers(topics, places)
+        elif need_answers and detect_format(topics_path) == "nq":
+            answers_path = topics_path
+    if answers is not None:
+        answers_path = _existing("answers", answers, resolve_answers(answers, places))
+    if qrels is not None:
+        qrels_path = _existing("qrels", qrels, resolve_qrels(qrels, places))
+    label = _label(topics or answers or qrels or "")
+    return Sources(label, topics_path, answers_path, qrels_path)
+
+
+def load_questions(sources: Sources, *, answers: bool, qrels: bool, delimiter: str | None) -> Questions:
+    """The questions, with what of answers and judgements is asked for, all of which the sources have.
+
+    With topics given, judgements of other topics are left out; without, the topics are those of the
+    answers, or else the judged ones. With a delimiter judgements are of pages.
+
+    Raises:
+        InputError: a file cannot be read, breaks its format, or has none of the topics.
+    """
+    given = [query.id for query in read_topics(sources.topics)] if sources.topics else None
+    all_answers = read_answers(sources.answers) if answers and sources.answers else None
+    grades = read_qrels(sources.qrels) if qrels and sources.qrels else None
+    for path, found in ((sources.answers, all_answers), (sources.qrels, grades)):
+        if found is not None and not found:
+            raise InputError(f"{path}: is blank; check that it is the file you mean")
+    topics = given or list(all_answers or grades or ())
+    if given and grades is not None:
+        grades = _of_topics(sources.qrels, "judgements", given, grades)
+    if grades is not None and delimiter is not None:
+        grades = fold_qrels(grades, delimiter)
+    if all_answers is not None:
+        _of_topics(sources.answers, "answers", topics, all_answers)
+    texts = None if all_answers is None else usable(all_answers, topics)
+    if texts is not None and not texts:
+        raise InputError(f"{sources.answers}: no answer of the topics has text; accuracy would be 0 for all")
+    return Questions(sources.label, topics, texts, grades)
+
+
+def _of_topics(
+    path: Path | None, what: str, topics: Sequence[str], values: Mapping[str, Value]
+) -> dict[str, Value]:
+    """The values of those topics, in the order of the values."""
+    wanted = set(topics)
+    found = {qid: value for qid, value in values.items() if qid in wanted}
+    if not found:
+        raise InputError(
+            f"{path}: 0 of {len(topics)} topics have {what} here (the topics are like {shown(topics[0])},"
+            f" these like {shown(next(iter(values)))}); the ids must be equal"
+        )
+    return found
+
+
+def _existing(kind: str, name: str, path: Path | None) -> Path:
+    if path is None:
+        raise InputError(f"{kind} {shown(name)}: no such file, and none belong to topics of that name")
+    return path
+
+
+def _label(name: str) -> str:
+    return Path(name).name

@@ -1,0 +1,123 @@
+"""Runs as rankings: documents of each topic in trec_eval's order, as passages or folded into pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from seal_ir.errors import InputError
+from seal_ir.formats.files import shown
+from seal_ir.formats.trec import read_run, trec_order
+
+_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".trec", ".txt", ".run", ".tsv")
+
+Rankings = dict[str, list[str]]
+Qrels = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How the topics of a run and of what it is measured against meet.
+
+    Attributes:
+        topics: all topics.
+        judged: those with judgements; None when no measure needs them.
+        in_run: topics that have results.
+        judged_in_run: judged topics that have results; None as above.
+        relevant_in_run: relevant documents (grade 1 or more) that are results of their topic; None as above.
+        unknown: topics of the run that are neither topics nor judged.
+    """
+
+    topics: int
+    judged: int | None
+    in_run: int
+    judged_in_run: int | None
+    relevant_in_run: int | None
+    unknown: int
+
+    def __str__(self) -> str:
+        parts = [f"{self.topics} topics, {self.in_run} in run, {self.topics - self.in_run} missing"]
+        if self.judged is not None and self.judged_in_run is not None:
+            missing = self.judged - self.judged_in_run
+            parts.append(f"{self.judged} judged, {self.judged_in_run} in run, {missing} missing")
+        tail = f"{self.unknown} run topics unknown" if self.unknown else "no run topics unknown"
+        return "; ".join([*parts, "missing counts as 0", tail])
+
+
+def read_rankings(path: Path, delimiter: str | None = None) -> Rankings:
+    """Document ids of each topic of a run, best first; with a delimiter, page ids.
+
+    Raises:
+        InputError: the run cannot be read, or breaks its format.
+    """
+    run = read_run(path)
+    rankings = {qid: [docid for docid, _ in trec_order(entries)] for qid, entries in run.items()}
+    if delimiter is None:
+        return rankings
+    return {qid: fold(docids, delimiter) for qid, docids in rankings.items()}
+
+
+def fold(docids: Iterable[str], delimiter: str) -> list[str]:
+    """Page ids in the order of their best passages: what comes before the first delimiter."""
+    return list(dict.fromkeys(_page(docid, delimiter) for docid in docids))
+
+
+def fold_qrels(qrels: Qrels, delimiter: str) -> dict[str, dict[str, int]]:
+    """Judgements of pages: the highest grade of a page's passages; page ids stay what they are."""
+    folded: dict[str, dict[str, int]] = {}
+    for qid, grades in qrels.items():
+        pages = folded.setdefault(qid, {})
+        for docid, grade in grades.items():
+            page = _page(docid, delimiter)
+            pages[page] = max(grade, pages.get(page, grade))
+    return folded
+
+
+def system_names(paths: Sequence[Path]) -> list[str]:
+    """A name for each run: its file's without suffixes where these differ, else its path."""
+    names = [_stem(path.name) for path in paths]
+    return [name if names.count(name) == 1 else str(path) for name, path in zip(names, paths, strict=True)]
+
+
+def cover(
+    path: Path, rankings: Rankings, topics: Sequence[str], qrels: Qrels | None, *, answers: bool
+) -> Coverage:
+    """The coverage of a run; `qrels` and `answers` are whether measures need them.
+
+    Raises:
+        InputError: no topic that is needed has results; figures would be zeros that mean nothing.
+    """
+    in_run = sum(qid in rankings for qid in topics)
+    unknown = sum(qid not in (qrels or ()) for qid in rankings.keys() - set(topics))
+    if answers and not in_run:
+        raise _disjoint(path, rankings, topics, "topics")
+    if qrels is None:
+        return Coverage(len(topics), None, in_run, None, None, unknown)
+    judged_in_run = sum(qid in rankings for qid in qrels)
+    if not judged_in_run:
+        raise _disjoint(path, rankings, list(qrels), "judged topics")
+    relevant = sum(
+        qrels[qid].get(docid, 0) > 0 for qid, docids in rankings.items() if qid in qrels for docid in docids
+    )
+    return Coverage(len(topics), len(qrels), in_run, judged_in_run, relevant, unknown)
+
+
+def _disjoint(path: Path, rankings: Rankings, topics: Sequence[str], what: str) -> InputError:
+    if not rankings:
+        return InputError(f"{path}: 0 of {len(topics)} {what} in run; the run is empty")
+    ours, theirs = shown(topics[0]), shown(next(iter(rankings)))
+    return InputError(
+        f"{path}: 0 of {len(topics)} {what} in run (they are like {ours}, the run's like {theirs});"
+        " the ids must be equal"
+    )
+
+
+def _page(docid: str, delimiter: str) -> str:
+    return docid.partition(delimiter)[0] or docid
+
+
+def _stem(name: str) -> str:
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix) or name
+    return name

@@ -1,0 +1,78 @@
+"""The bodies of passages by id, from whatever was searched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from seal_ir.errors import InputError
+from seal_ir.formats.collections import Collection, ReadOptions
+from seal_ir.formats.files import shown
+from seal_ir.formats.named import Places
+from seal_ir.index.manifest import MANIFEST
+from seal_ir.index.reader import Index
+
+# From ids to bodies, without titles; ids that the source does not have are left out.
+Texts = Callable[[Iterable[str]], dict[str, str]]
+_BATCH = 2048
+
+
+def index_texts(directory: Path) -> Texts:
+    """Bodies out of one of our indexes.
+
+    Raises:
+        IndexDirError: no index there, or a damaged one.
+    """
+    index = Index(directory)
+
+    def bodies(docids: Iterable[str]) -> dict[str, str]:
+        found = [number for docid in docids if (number := index.number(docid)) is not None]
+        numbers = sorted(found)
+        texts: dict[str, str] = {}
+        for at in range(0, len(numbers), _BATCH):
+            texts.update(
+                (document.id, document.text) for document in index.documents(numbers[at : at + _BATCH])
+            )
+        return texts
+
+    return bodies
+
+
+def collection_texts(kind: str, path: Path) -> Texts:
+    """Bodies out of a collection, read through once a call; only those asked for are kept in memory.
+
+    Raises:
+        UsageError: no such kind of collection.
+        InputError: no such file; when called also an unreadable one, or an id that comes twice.
+    """
+    Collection(kind, path)  # faults in the options are told before anything is read
+
+    def bodies(docids: Iterable[str]) -> dict[str, str]:
+        options = ReadOptions(malformed="skip", include_ids=frozenset(docids))
+        return {document.id: document.text for document in Collection(kind, path, options)}
+
+    return bodies
+
+
+def index_directory(name: str, places: Places) -> Path:
+    """The directory itself, or that of an index which was built under a registered name."""
+    directory = Path(name)
+    built = places.cache / "indexes" / name
+    return built if not directory.exists() and (built / MANIFEST).is_file() else directory
+
+
+def bodies_of(docids: Iterable[str], texts: Texts) -> dict[str, str]:
+    """The bodies of all the passages.
+
+    Raises:
+        InputError: the source lacks some: it is not what was searched, and figures from it would be wrong.
+    """
+    wanted = list(dict.fromkeys(docids))
+    found = texts(wanted)
+    missing = [docid for docid in wanted if docid not in found]
+    if missing:
+        raise InputError(
+            f"{len(missing)} of {len(wanted)} passages in the runs, such as {shown(missing[0])}, are not in"
+            " the index or collection given; name the one that was searched"
+        )
+    return found

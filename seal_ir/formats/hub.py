@@ -1,0 +1,151 @@
+"""Collections that are Hugging Face datasets: names on the hub, saved folders, Parquet files, JSON lines.
+
+`NAME[:CONFIG[:SPLIT]]` names one on the hub (`NAME::SPLIT` with the default configuration) and
+`FOLDER[:SPLIT]` one that was saved with `save_to_disk`; both need the package `datasets`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from seal_ir.errors import InputError
+from seal_ir.formats.compression import READ_SUFFIXES
+from seal_ir.formats.files import expand_input, is_file, shown
+from seal_ir.formats.passages import ID_KEYS, TEXT_KEYS, Record, json_document, read_json
+
+_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(:[^:/]*(:[^:]+)?)?")
+_SAVED = ("dataset_info.json", "dataset_dict.json")
+_JSON = tuple(suffix + packed for suffix in (".jsonl", ".json") for packed in ("", *READ_SUFFIXES))
+_BATCH = 1000  # rows as Python objects at a time
+
+
+def find_dataset(source: Path) -> list[Path]:
+    """The files of a folder of Parquet or JSON lines, in order; else the dataset itself. Asks no network.
+
+    Raises:
+        InputError: a path that does not exist or holds nothing to read, or what is no name.
+    """
+    path, split = _local(source)
+    if path is None:
+        text = str(source)
+        if (
+            text.startswith((".", "/", "~"))
+            or not _NAME.fullmatch(text)
+            or text.endswith((".parquet", *_JSON))
+        ):
+            raise InputError(
+                f"{source}: no such file or folder, and no name of a dataset; name one as NAME:CONFIG:SPLIT"
+            )
+        return [source]
+    if _is_saved(path):
+        return [source]
+    if split:
+        raise InputError(
+            f"{source}: {path} has no splits, it was not saved with save_to_disk; leave out :{split}"
+        )
+    if is_file(path):
+        if not path.name.lower().endswith((".parquet", *_JSON)):
+            raise InputError(
+                f"{path}: not Parquet and not JSON by its name; expected .parquet, .jsonl or .json"
+            )
+        return [path]
+    return expand_input(path, (".parquet", ".jsonl"))
+
+
+def read_dataset(source: Path) -> Iterator[tuple[int, Record]]:
+    """Row numbers from 1 and records; the columns are those of JSON collections, all others stay unread.
+
+    Raises:
+        InputError: the dataset cannot be loaded, has no column for ids or for texts, or is damaged.
+    """
+    path, split = _local(source)
+    if path is not None and path.name.lower().endswith(_JSON) and is_file(path):
+        yield from read_json(path)
+        return
+    in_file = path is not None and is_file(path)
+    batches = _parquet(source) if in_file else _dataset(source, path, split)
+    row = 0
+    try:
+        for batch in batches:
+            for record in batch.to_pylist():
+                row += 1
+                yield row, json_document(record)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{source}: damaged after row {row} ({_told(error)}); make it again") from error
+
+
+def _parquet(path: Path) -> Iterator[Any]:
+    from pyarrow.parquet import ParquetFile  # slow to load, and seldom needed
+
+    with ParquetFile(path) as file:
+        columns = _columns(path, file.schema_arrow.names)
+        yield from file.iter_batches(_BATCH, columns=columns)
+
+
+def _dataset(source: Path, path: Path | None, split: str | None) -> Iterator[Any]:
+    dataset = _load(source, path, split)
+    columns = _columns(source, dataset.column_names)
+    yield from dataset.select_columns(columns).with_format("arrow").iter(_BATCH)
+
+
+def _load(source: Path, path: Path | None, split: str | None) -> Any:
+    """The dataset, mapped into memory: of a folder, or loaded by name."""
+    try:
+        package = importlib.import_module("datasets")
+    except ImportError as error:
+        raise InputError(f"{source}: reading it needs the package datasets; pip install datasets") from error
+    try:
+        if path is not None:
+            loaded = package.load_from_disk(str(path))
+        else:
+            name, config, split = (*str(source).split(":"), None, None)[:3]
+            loaded = package.load_dataset(name, config or None, split=split)
+    except (OSError, ValueError, RuntimeError, KeyError, package.exceptions.DatasetsError) as error:
+        raise InputError(
+            f"{source}: the dataset cannot be loaded ({_told(error)}); check the name, as NAME:CONFIG:SPLIT,"
+            " and the network"
+        ) from error
+    if not isinstance(loaded, dict):
+        if path is not None and split:
+            raise InputError(f"{source}: this dataset has no splits; leave out :{split}")
+        return loaded
+    names = [split] if split else list(loaded)
+    if len(names) != 1 or names[0] not in loaded:
+        known = ", ".join(loaded)
+        form = "FOLDER:SPLIT" if path is not None else "NAME:CONFIG:SPLIT"
+        raise InputError(f"{source}: the splits are {known}; choose one, as {form}")
+    return loaded[names[0]]
+
+
+def _local(source: Path) -> tuple[Path | None, str | None]:
+    """The file or folder that is meant, without the split behind it; None for a name on the hub."""
+    if source.exists():
+        return source, None
+    head, _, split = str(source).rpartition(":")
+    return (Path(head), split) if head and Path(head).exists() else (None, None)
+
+
+def _is_saved(path: Path) -> bool:
+    return any(is_file(path / name) for name in _SAVED)
+
+
+def _columns(source: Path, names: list[str]) -> list[str]:
+    """The columns to read."""
+    for wanted in (ID_KEYS, TEXT_KEYS):
+        if not set(wanted) & set(names):
+            raise InputError(
+                f"{source}: no column {' or '.join(wanted)} (its columns: {shown(', '.join(names))});"
+                " rename the one you mean"
+            )
+    return [name for name in names if name in (*ID_KEYS, *TEXT_KEYS, "title")]
+
+
+def _told(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return (text if len(text) <= 200 else text[:197] + "...") or type(error).__name__

@@ -1,0 +1,189 @@
+"""`python -m seal_ir.search`: search topics and write a run, in the spelling of Pyserini's commands."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from seal_ir.command import run
+from seal_ir.config import PRESETS, SearchConfig, covering, from_toml, preset
+from seal_ir.errors import UsageError
+from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.named import Places, resolve_topics
+from seal_ir.formats.topics import read_topics
+from seal_ir.formats.trec import RunWriter
+from seal_ir.index.manifest import MANIFEST
+from seal_ir.records import Query
+from seal_ir.search.progress import Progress
+from seal_ir.search.registry import index_for, named_index
+from seal_ir.search.searcher import DEFAULT_BATCH_SIZE, SealSearcher
+
+_NAMED = 10  # topics without hits that are named on stderr
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m seal_ir.search", description="Search topics with SEAL and write a run file."
+    )
+    add = parser.add_argument
+    add("--topics", required=True, help="file, or a name such as nq-test or demo")
+    add("--index", help="directory or registered name; default: the best one built for these topics")
+    add("--output", type=Path, required=True, help="run file; with several presets, run.PRESET.trec each")
+    add("--hits", type=int, default=100, help="documents per topic (%(default)s)")
+    add("--preset", nargs="+", default=["intersective"], help=f"one or more of {', '.join(PRESETS)}")
+    add("--config", type=Path, help="TOML file with [decode] and [rank] settings over the preset's")
+    add("--model", help="folder, hub name or smollm2-135m; default: the one the index was built for")
+    add("--beam", type=int, help="hypotheses kept per step (15)")
+    add("--batch-size", type=int, default=DEFAULT_BATCH_SIZE, help="queries decoded together (%(default)s)")
+    add("--threads", type=int, default=os.cpu_count() or 1, help="threads of torch (%(default)s)")
+    add("--device", help="cpu, cuda, cuda:1; default: CUDA where there is one")
+    add("--dtype", help="float32 (default), bfloat16, float16")
+    add("--tag", help="sixth column of the run (default: seal-PRESET)")
+    add("--output-format", default="trec", choices=("trec", "msmarco"))
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    """Search; 0 when the runs are written."""
+    args = _parser().parse_args(arguments)
+    for name in ("hits", "batch_size", "threads"):
+        if getattr(args, name) < 1:
+            raise UsageError(f"--{name.replace('_', '-')} is {getattr(args, name)}; it must be at least 1")
+    configs = [_config(name, args) for name in dict.fromkeys(args.preset)]
+    places = Places.from_environment()
+    directory = _index_directory(args, places)
+    topics = read_topics(resolve_topics(args.topics, places))
+    outputs = [_output(args.output, config.preset, len(configs)) for config in configs]
+    writers = [
+        RunWriter(path, tag=_tag(args, config), output_format=args.output_format)
+        for path, config in zip(outputs, configs, strict=True)
+    ]
+    searcher = SealSearcher(
+        directory,
+        args.model,
+        config=replace(configs[0], decode=covering(configs)),
+        device=args.device,
+        dtype=args.dtype,
+        batch_size=args.batch_size,
+    )
+    _set_threads(args.threads)
+    _ = searcher.generator  # a model that cannot be loaded is told before any output is opened
+    started = time.monotonic()
+    with ExitStack() as stack:
+        for writer in writers:
+            stack.enter_context(writer)
+        without = _search(searcher, topics, configs, writers, args)
+    seconds = time.monotonic() - started
+    for path, config in zip(outputs, configs, strict=True):
+        if not path.is_file():  # a pipe or a device has nothing beside it
+            continue
+        _save_config(path, config, searcher, args, len(topics), seconds)
+        print(path)
+    if without:
+        some = ", ".join(without[:_NAMED]) + (", ..." if len(without) > _NAMED else "")
+        print(f"{len(without)} of {len(topics)} topics have no hits: {some}", file=sys.stderr)
+    return 0
+
+
+def _search(
+    searcher: SealSearcher,
+    topics: list[Query],
+    configs: list[SearchConfig],
+    writers: list[RunWriter],
+    args: argparse.Namespace,
+) -> list[str]:
+    """Decode each batch once and rank it under every config; returns the topics that have no hits."""
+    progress = Progress(len(topics), "queries")
+    without = []
+    n_truncated = 0
+    for at in range(0, len(topics), args.batch_size):
+        batch = topics[at : at + args.batch_size]
+        decoded = searcher.decode_counted([topic.text for topic in batch])
+        n_truncated += decoded.n_truncated
+        for topic, topic_keys in zip(batch, decoded.queries, strict=True):
+            counts = []
+            for config, writer in zip(configs, writers, strict=True):
+                ranked = searcher.rank(topic_keys, args.hits, config)
+                writer.write(topic.id, searcher.hits(ranked, texts=False))
+                counts.append(len(ranked))
+            if max(counts) == 0:
+                without.append(topic.id)
+        progress.advance(len(batch))
+    progress.close()
+    if n_truncated:
+        print(f"{n_truncated} queries were longer than the model reads and were cut", file=sys.stderr)
+    return without
+
+
+def _config(name: str, args: argparse.Namespace) -> SearchConfig:
+    config = preset(name)
+    if args.config:
+        config = from_toml(args.config, config)
+    if args.beam is not None:
+        config = replace(config, decode=replace(config.decode, beam=args.beam))
+    return config
+
+
+def _index_directory(args: argparse.Namespace, places: Places) -> Path:
+    if args.index is None:
+        entry = index_for(args.topics, places)
+        print(f"index: {entry.name} ({entry.directory})", file=sys.stderr)
+        return entry.directory
+    directory = Path(args.index)
+    if (directory / MANIFEST).exists() or os.sep in args.index or directory.exists():
+        return directory
+    return named_index(args.index, places).directory
+
+
+def _output(path: Path, preset_name: str, n_presets: int) -> Path:
+    if not path.name:
+        raise UsageError(f"{path}: is a folder; name a file to write")
+    return path if n_presets == 1 else path.with_name(f"{path.stem}.{preset_name}{path.suffix}")
+
+
+def _tag(args: argparse.Namespace, config: SearchConfig) -> str:
+    return f"seal-{config.preset}" if args.tag is None else str(args.tag)
+
+
+def _set_threads(n: int) -> None:
+    import torch
+
+    torch.set_num_threads(n)
+
+
+def _save_config(
+    path: Path,
+    config: SearchConfig,
+    searcher: SealSearcher,
+    args: argparse.Namespace,
+    n_topics: int,
+    seconds: float,
+) -> None:
+    """`OUTPUT.config.json`: all that is needed to make the run again, and how long it took."""
+    values: dict[str, Any] = {
+        **config.to_dict(),
+        "topics": args.topics,
+        "index": str(searcher.index.directory),
+        "model": args.model or searcher.index.manifest.model,
+        "hits": args.hits,
+        "batch_size": args.batch_size,
+        "threads": args.threads,
+        "device": args.device,
+        "dtype": args.dtype or "float32",
+        "n_topics": n_topics,
+        "seconds": round(seconds, 1),
+    }
+    with atomic_writer(path.with_name(f"{path.name}.config.json")) as file:
+        json.dump(values, file, indent=2, ensure_ascii=False)
+        file.write("\n")
+
+
+if __name__ == "__main__":
+    run(main)

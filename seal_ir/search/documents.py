@@ -1,0 +1,57 @@
+"""Documents and hits in the shape that Pyserini's users expect."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from seal_ir.records import Document
+
+
+@dataclass(frozen=True, slots=True)
+class SealDocument:
+    """A document as `searcher.doc()` returns it, with Pyserini's accessor methods."""
+
+    document: Document
+
+    def docid(self) -> str:
+        """The collection's id."""
+        return self.document.id
+
+    def id(self) -> str:
+        """The collection's id."""
+        return self.document.id
+
+    def lucene_document(self) -> None:
+        """None: there is no Lucene here."""
+        return
+
+    def contents(self) -> str:
+        """Title, a line feed and the text; the text alone where there is no title."""
+        return contents(self.document)
+
+    def raw(self) -> str:
+        """A JSON object with id, title and contents."""
+        return raw(self.document)
+
+    def get(self, field: str) -> str | None:
+        """A field by name (id, title, text, contents, raw), or None."""
+        values = {
+            "id": self.document.id,
+            "title": self.document.title,
+            "text": self.document.text,
+            "contents": self.contents(),
+            "raw": self.raw(),
+        }
+        return values.get(field)
+
+
+def contents(document: Document) -> str:
+    """Title, a line feed and the text; the text alone where there is no title."""
+    return f"{document.title}\n{document.text}" if document.title else document.text
+
+
+def raw(document: Document) -> str:
+    """A JSON object with id, title and contents."""
+    values = {"id": document.id, "title": document.title, "contents": contents(document)}
+    return json.dumps(values, ensure_ascii=False)

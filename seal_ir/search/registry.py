@@ -1,0 +1,85 @@
+"""Indexes by name: which exist, what they are good for, and how to make one (collections/indexes.toml)."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from seal_ir.errors import UsageError
+from seal_ir.formats.named import Places
+from seal_ir.index.manifest import MANIFEST
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """An index that the registry knows.
+
+    Attributes:
+        name: short name; the index lies in `indexes/NAME` below the cache.
+        description: one line.
+        topics: names of the topics whose answers it holds.
+        build: the command that builds it.
+        directory: where it lies, if it was built.
+    """
+
+    name: str
+    description: str
+    topics: tuple[str, ...]
+    build: str
+    directory: Path
+
+    @property
+    def present(self) -> bool:
+        """Whether it has been built."""
+        return (self.directory / MANIFEST).is_file()
+
+
+def registered(places: Places) -> list[IndexEntry]:
+    """All entries, best first for topics that several of them serve."""
+    path = places.collections / "indexes.toml"
+    tables = tomllib.loads(path.read_text(encoding="utf-8"))["index"] if path.is_file() else []
+    root = places.cache / "indexes"
+    return [
+        IndexEntry(
+            name=table["name"],
+            description=table["description"],
+            topics=tuple(table["topics"]),
+            build=table["build"].replace("{index}", shlex.quote(str(root / table["name"]))),
+            directory=root / table["name"],
+        )
+        for table in tables
+    ]
+
+
+def named_index(name: str, places: Places) -> IndexEntry:
+    """The entry of a name, built or not.
+
+    Raises:
+        UsageError: no such name, or it has not been built; says how to build it.
+    """
+    entries = registered(places)
+    for entry in entries:
+        if entry.name == name:
+            if not entry.present:
+                raise UsageError(f"index {name!r} is not built; build it with: {entry.build}")
+            return entry
+    known = ", ".join(entry.name for entry in entries) or "none"
+    raise UsageError(f"{name}: neither an index directory nor a registered index; registered are: {known}")
+
+
+def index_for(topics: str, places: Places) -> IndexEntry:
+    """The best index that is present for topics given by name.
+
+    Raises:
+        UsageError: no index serves these topics, or none of those that do has been built.
+    """
+    suitable = [entry for entry in registered(places) if topics in entry.topics]
+    if not suitable:
+        raise UsageError(f"no registered index serves topics {topics!r}; name one with --index")
+    for entry in suitable:
+        if entry.present:
+            return entry
+    ways = "; or ".join(entry.build for entry in suitable)
+    raise UsageError(f"no index for topics {topics!r} is built; build one with: {ways}")

@@ -1,0 +1,271 @@
+"""`SealSearcher`: Pyserini's searcher interface over decoding and ranking. No algorithm in here."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from seal_ir.config import SearchConfig
+from seal_ir.config import preset as preset_config
+from seal_ir.decode.beam import Decoded, decode
+from seal_ir.decode.model import Generator
+from seal_ir.errors import ModelError
+from seal_ir.formats.named import Places
+from seal_ir.index.reader import Index
+from seal_ir.rank.ranker import rank
+from seal_ir.records import Hit, QueryKeys, Ranked
+from seal_ir.search.documents import SealDocument, contents, raw
+from seal_ir.search.registry import named_index, registered
+
+logger = logging.getLogger(__name__)
+DEFAULT_BATCH_SIZE = 8  # queries decoded together; larger batches gain little on a CPU
+
+
+class SealSearcher:
+    """Searches an index with a language model; a drop-in for Pyserini's `LuceneSearcher`.
+
+    The model is loaded when the first query comes. Results depend on neither batch size, nor order of
+    queries, nor threads; a searcher may be used from several threads.
+
+    Attributes:
+        index: the open index.
+        config: preset and settings.
+        batch_size: queries decoded together.
+    """
+
+    def __init__(
+        self,
+        index_dir: str | Path,
+        model: str | Generator | None = None,
+        *,
+        preset: str = "intersective",
+        config: SearchConfig | None = None,
+        device: str | None = None,
+        dtype: str | None = None,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+    ) -> None:
+        """Open an index.
+
+        Args:
+            index_dir: an index directory.
+            model: folder, hub name or `smollm2-135m`, or a loaded model; default: the model that the
+                index was built for.
+            preset: "lm", "lm-fm", "intersective" or "paper".
+            config: settings instead of a preset.
+            device: where the model runs; default: CUDA where there is one.
+            dtype: "float32" (default), "bfloat16" or "float16".
+            batch_size: queries decoded together.
+
+        Raises:
+            IndexDirError: there is no sound index.
+            UsageError: unknown preset.
+            ValueError: batch_size is less than 1.
+        """
+        if batch_size < 1:
+            raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+        self.config = config or preset_config(preset)
+        self.batch_size = batch_size
+        self.index_dir = str(index_dir)
+        self.index = Index(index_dir)
+        self._given: str | Generator = model if model is not None else self.index.manifest.model
+        self._model = self._given  # by name until the first query
+        self._loading = threading.Lock()
+        self._device, self._dtype = device, dtype
+
+    @classmethod
+    def from_prebuilt_index(
+        cls, prebuilt_index_name: str, verbose: bool = False, **options: Any
+    ) -> SealSearcher:
+        """A searcher on a registered index; see `list_prebuilt_indexes`.
+
+        Raises:
+            UsageError: unknown name, or the index has not been built; says how to build it.
+        """
+        entry = named_index(prebuilt_index_name, Places.from_environment())
+        if verbose:
+            logger.info("%s: %s", entry.name, entry.description)
+        return cls(entry.directory, **options)
+
+    @staticmethod
+    def list_prebuilt_indexes() -> list[str]:
+        """Names of the registered indexes."""
+        return [entry.name for entry in registered(Places.from_environment())]
+
+    @property
+    def num_docs(self) -> int:
+        """Number of documents in the index."""
+        return self.index.n_documents
+
+    @property
+    def generator(self) -> Generator:
+        """The language model, loaded on first use.
+
+        Raises:
+            ModelError: it cannot be loaded, or has another tokenizer than the index.
+        """
+        with self._loading:
+            if isinstance(self._model, str):
+                from seal_ir.decode.pretrained import load_generator  # torch is loaded here, not before
+
+                self._model = load_generator(self._model, self._device, self._dtype)
+            generator = self._model
+        if generator.tokenizer.fingerprint != self.index.tokenizer.fingerprint:
+            raise ModelError(
+                f"{self.index_dir}: built with the tokenizer of {self.index.manifest.model!r}, which is not "
+                "this model's; index the collection again with --model"
+            )
+        return generator
+
+    def search(
+        self,
+        q: str,
+        k: int = 10,
+        query_generator: object = None,
+        fields: dict[str, float] | None = None,
+        strip_segment_id: bool = False,
+        remove_dups: bool = False,
+    ) -> list[Hit]:
+        """The best documents for a query, best first.
+
+        Args:
+            q: the query.
+            k: how many.
+            query_generator: Lucene's; ignored with a warning.
+            fields: Lucene's; ignored with a warning.
+            strip_segment_id: cut docids at the first `#`.
+            remove_dups: keep the first hit of each docid only.
+        """
+        _warn_ignored(query_generator=query_generator, fields=fields)
+        hits = self.hits(self._ranked([q], k)[0])
+        return _folded(hits, strip_segment_id, remove_dups)
+
+    def batch_search(
+        self,
+        queries: Sequence[str],
+        qids: Sequence[str] | None = None,
+        k: int = 10,
+        threads: int = 1,
+        query_generator: object = None,
+        fields: dict[str, float] | None = None,
+        *,
+        q_ids: Sequence[str] | None = None,
+    ) -> dict[str, list[Hit]]:
+        """`search` for many queries; every qid is in the result, in the order given.
+
+        Args:
+            queries: the queries.
+            qids: their ids (FaissSearcher's spelling `q_ids` is understood too).
+            k: hits per query.
+            threads: threads that rank; the model's own are torch's (`torch.set_num_threads`).
+            query_generator: Lucene's; ignored with a warning.
+            fields: Lucene's; ignored with a warning.
+            q_ids: see `qids`.
+
+        Raises:
+            ValueError: as many ids as queries are needed, each once.
+        """
+        _warn_ignored(query_generator=query_generator, fields=fields)
+        ids = list(qids if qids is not None else q_ids or ())
+        if len(ids) != len(queries) or len(set(ids)) != len(ids):
+            raise ValueError(f"{len(queries)} queries need as many distinct ids, not {len(ids)}")
+        ranked = self._ranked(queries, k, threads)
+        return {qid: self.hits(results) for qid, results in zip(ids, ranked, strict=True)}
+
+    def doc(self, docid: str | int) -> SealDocument | None:
+        """A document by its id (str) or internal number (int); None if there is none."""
+        number = self.index.number(docid) if isinstance(docid, str) else docid
+        if number is None or not 0 <= number < self.num_docs:
+            return None
+        return SealDocument(self.index.documents([number])[0])
+
+    def batch_doc(self, docids: Sequence[str], threads: int = 1) -> dict[str, SealDocument]:
+        """The documents of several ids; absent ids are left out. `threads` is there for Pyserini."""
+        found = {docid: self.index.number(docid) for docid in docids}
+        present = {docid: number for docid, number in found.items() if number is not None}
+        documents = self.index.documents(list(present.values()))
+        return {docid: SealDocument(doc) for docid, doc in zip(present, documents, strict=True)}
+
+    def decode(self, queries: Sequence[str]) -> list[QueryKeys]:
+        """The keys that the model writes for each query, for `rank`; one batch.
+
+        Raises:
+            ModelError: the model cannot be loaded or does not fit the index.
+        """
+        decoded = self.decode_counted(queries)
+        _warn_truncated(decoded.n_truncated)
+        return decoded.queries
+
+    def decode_counted(self, queries: Sequence[str]) -> Decoded:
+        """`decode`, and how many queries were cut, without a warning: many batches are told of at once."""
+        return decode(self.generator, self.index, queries, self.config.decode)
+
+    def rank(self, keys: QueryKeys, k: int, config: SearchConfig | None = None) -> list[Ranked]:
+        """The best k documents for a query's keys, under `config` or the searcher's own."""
+        return rank(self.index, keys, (config or self.config).rank, k)
+
+    def hits(self, ranked: Sequence[Ranked], *, texts: bool = True) -> list[Hit]:
+        """Hits of ranked documents, with their texts unless `texts` is false."""
+        if not texts:
+            return [Hit(self.index.docid(item.document), item.score, item.document) for item in ranked]
+        documents = self.index.documents([item.document for item in ranked])
+        return [
+            Hit(document.id, item.score, item.document, contents(document), raw(document))
+            for item, document in zip(ranked, documents, strict=True)
+        ]
+
+    def close(self) -> None:
+        """Let go of a model that was loaded here; the next query loads it again.
+
+        The index is mapped or held by this object and goes with it.
+        """
+        self._model = self._given
+
+    def __enter__(self) -> SealSearcher:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ranked(self, queries: Sequence[str], k: int, threads: int = 1) -> list[list[Ranked]]:
+        if k < 1:
+            raise ValueError(f"k is {k}; it must be at least 1")
+        results: list[list[Ranked]] = []
+        n_truncated = 0
+        with ThreadPoolExecutor(max(1, threads)) as pool:
+            for at in range(0, len(queries), self.batch_size):
+                decoded = self.decode_counted(queries[at : at + self.batch_size])
+                n_truncated += decoded.n_truncated
+                results.extend(pool.map(lambda item: self.rank(item, k), decoded.queries))
+        _warn_truncated(n_truncated)
+        return results
+
+
+def _warn_truncated(n: int) -> None:
+    if n:
+        logger.warning("%d queries were longer than the model reads and were cut", n)
+
+
+def _warn_ignored(**options: object) -> None:
+    for name, value in options.items():
+        if value:
+            warnings.warn(f"SealSearcher ignores {name}: it is Lucene's", stacklevel=3)
+
+
+def _folded(hits: list[Hit], strip_segment_id: bool, remove_dups: bool) -> list[Hit]:
+    seen: set[str] = set()
+    kept = []
+    for hit in hits:
+        if strip_segment_id:
+            hit.docid = hit.docid.split("#")[0]
+        if not (remove_dups and hit.docid in seen):
+            kept.append(hit)
+        seen.add(hit.docid)
+    return kept

@@ -1,0 +1,236 @@
+"""`python -m seal_ir.eval` as users call it: what it prints where, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seal_ir.errors import InputError, SealError, UsageError
+from seal_ir.eval.__main__ import main
+
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "collections" / "demo"
+
+
+def eval_command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The finished command."""
+    return subprocess.run(
+        [sys.executable, "-m", "seal_ir.eval", *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, **environment},
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the demo topics: the judged passage first for two thirds of them, third for the rest."""
+    gold = dict(
+        line.split()[0:3:2] for line in (DEMO / "qrels.trec").read_text(encoding="utf-8").splitlines()
+    )
+    lines: list[str] = []
+    for number, (qid, docid) in enumerate(gold.items()):
+        docids = dict.fromkeys([*(["mount-etna#0", "mount-etna#1"] if number % 3 == 0 else []), docid])
+        lines += [f"{qid} Q0 {name} {rank} {-rank} t\n" for rank, name in enumerate(docids, start=1)]
+    path = tmp_path_factory.mktemp("demo") / "demo.trec"
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def run_file(folder: Path, text: str, name: str = "run.trec") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode())
+    return path
+
+
+def table(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[list[list[str]], str, str]:
+    """Cells of the table, the whole of stdout, and stderr."""
+    assert main([str(argument) for argument in arguments]) == 0
+    streams = capsys.readouterr()
+    rows = [line.split() for line in streams.out.splitlines() if not line.startswith("#")]
+    return rows, streams.out, streams.err
+
+
+def test_the_demo_by_name(demo_run: Path, tmp_path: Path) -> None:
+    output = tmp_path / "table.json"
+    done = eval_command(
+        *("--run", demo_run, "--topics", "demo", "--input", DEMO / "corpus.jsonl", "--output", output),
+        *("--measures", "AnswerAccuracy@1", "AnswerAccuracy@5", "AnswerAccuracy@20", "Success@1"),
+        LC_ALL="C",
+        PYTHONUTF8="0",
+    )
+    assert (done.returncode, done.stderr) == (
+        0,
+        "demo: 102 topics, 102 in run, 0 missing; 102 judged, 102 in run, 0 missing; missing counts as 0;"
+        " no run topics unknown\n",
+    )
+    head, row = (line.split() for line in done.stdout.splitlines()[:2])
+    assert head == ["system", "accuracy@1", "accuracy@5", "accuracy@20", "Success@1"]
+    assert row[0] == "demo"
+    assert row[2:4] == ["1.0000", "1.0000"]
+    value = json.loads(output.read_text(encoding="utf-8"))
+    assert [f"{figure['value']:.4f}" for figure in value["rows"]] == row[1:]
+    assert {figure["n"] for figure in value["rows"]} == {102}
+
+
+def test_nothing_heavy_is_loaded() -> None:
+    code = "import sys, seal_ir.eval.__main__; print({'torch', 'pyserini', 'jnius'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (
+            ["--qrels", "q", "--measures", "Foo", "Accuracy@5"],
+            2,
+            "error: --measures: 'Foo': .*AnswerAccuracy@5",
+        ),
+        (["--qrels", "nowhere.trec"], 1, "error: qrels 'nowhere.trec': no such file"),
+        (["--qrels", "q", "--wrong"], 2, "unrecognized arguments: --wrong"),
+        ([], 2, "error: nothing to measure against"),
+    ],
+)
+def test_faults_are_one_line_and_have_exit_codes(
+    demo_run: Path, arguments: list[str], code: int, message: str
+) -> None:
+    done = eval_command("--run", demo_run, *arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert re.search(message, done.stderr.splitlines()[-1])
+    assert "Traceback" not in done.stderr
+
+
+def test_json_alone_on_stdout(demo_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, err = table(capsys, "--run", demo_run, "--topics", "demo", "--format", "json")
+    assert [row["measure"] for row in json.loads(out)["rows"]] == ["Success@1", "Success@10", "Rprec"]
+    assert "AnswerAccuracy@k is left out: no --index" in err
+
+
+def test_default_measures_and_an_index(
+    tiny_index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = run_file(tmp_path, "1 Q0 d1 1 2 t\n1 Q0 d2 2 1 t\n2 Q0 d5 1 1 t\n")
+    answers = run_file(
+        tmp_path, '{"qid": "1", "answers": ["thames"]}\n{"qid": "2", "answers": ["MAMMAL"]}', "a"
+    )
+    qrels = run_file(tmp_path, "1 0 d2 1\n", "q")
+    rows, out, _ = table(capsys, "--run", run, "--answers", answers, "--qrels", qrels, "--index", tiny_index)
+    assert rows[0][1:] == [
+        *("accuracy@1", "accuracy@5", "accuracy@20", "accuracy@100"),
+        *("Success@1", "Success@10", "Rprec"),
+    ]
+    assert rows[1][1:] == ["0.5000", "1.0000", "1.0000", "1.0000", "0.0000", "1.0000", "0.0000"]
+    assert "# topics: a, 2 questions" in out
+
+
+def test_b1_topics_without_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = run_file(tmp_path, "1 Q0 a 1 1.0 t\n")
+    qrels = run_file(tmp_path, "1 0 a 1\n2 0 b 1\n", "q.trec")
+    rows, out, err = table(capsys, "--run", run, "--qrels", qrels, "--measures", "Rprec")
+    assert rows[1] == ["run", "0.5000"]
+    assert "Rprec: over all 2 judged topics" in out
+    assert "2 judged, 1 in run, 1 missing" in err
+
+
+def test_b6_regular_expressions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = run_file(tmp_path, '{"id": "a", "contents": "18th of May 1904"}\n', "c.jsonl")
+    answers = run_file(
+        tmp_path, json.dumps({"qid": "1", "answers": [r"(18th|19th) of May,? 190\d"]}), "a.jsonl"
+    )
+    run = run_file(tmp_path, "1 Q0 a 1 1.0 t\n")
+    arguments = ("--run", run, "--answers", answers, "--input", corpus, "--measures", "AnswerAccuracy@1")
+    assert table(capsys, *arguments)[0][1] == ["run", "0.0000"]
+    rows, out, _ = table(capsys, *arguments, "--regex")
+    assert rows[1] == ["run", "1.0000"]
+    assert "regular expressions" in out
+    answers.write_text(json.dumps({"qid": "1", "answers": ["(18"]}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"topic '1': answer '\(18' is no regular expression"):
+        main([str(argument) for argument in (*arguments, "--regex")])
+
+
+def test_b7_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = run_file(tmp_path, "1 Q0 12#1 1 3 t\n1 Q0 12#5 2 2 t\n1 Q0 34#2 3 1 t\n")
+    qrels = run_file(tmp_path, "1 0 12 1\n1 0 34 1\n", "q.trec")
+    arguments = ("--run", run, "--qrels", qrels, "--measures", "Rprec")
+    rows, out, err = table(capsys, *arguments, "--max-passage")
+    assert rows[1] == ["run", "1.0000"]
+    assert "page level, ids cut at '#'" in out
+    assert "no relevant document" not in err
+    rows, out, err = table(capsys, *arguments)
+    assert rows[1] == ["run", "0.0000"]
+    assert "passage level" in out
+    assert "run: no relevant document is in it; check that ids" in err
+
+
+def test_a16_any_white_space(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = run_file(tmp_path, "1\tQ0\ta\t1\t2.0\tt\r\n1  Q0  b 2   1.0 t\r\n")
+    qrels = run_file(tmp_path, "1\t0\tb\t1\r\n1   0 a  0\r\n", "q.trec")
+    rows, _, _ = table(capsys, "--run", run, "--qrels", qrels, "--measures", "RR")
+    assert rows[1] == ["run", "0.5000"]
+
+
+@pytest.mark.parametrize(
+    ("run_text", "qrels_text", "message"),
+    [
+        ("1 Q0 a 1 3 t\n1 Q0 b 2 2 t\n1 Q0 c 3 1\n", "1 0 a 1\n", r"run\.trec:3: 5 columns"),  # A17
+        ("1 Q0 a 1 1 t\n", "1 0 a 0.5\n", r"q\.trec:1: grade is '0\.5'; grades are integers only"),  # A18
+        (
+            "1 Q0 a 1 1 t\n2 Q0 a 1 1 t\n",
+            "1.0 0 a 1\n2.0 0 a 1\n",
+            r"0 of 2 judged topics in run .*'1\.0'.*'1'",
+        ),
+        ("1 Q0 a 1 2 t\n1 Q0 a 2 1 t\n", "1 0 a 1\n", r"run\.trec:2: document 'a' comes twice"),  # B10
+    ],
+    ids=["a17", "a18", "a19", "b10"],
+)
+def test_files_that_are_refused(tmp_path: Path, run_text: str, qrels_text: str, message: str) -> None:
+    run, qrels = run_file(tmp_path, run_text), run_file(tmp_path, qrels_text, "q.trec")
+    output = tmp_path / "table.json"
+    with pytest.raises(InputError, match=message):
+        main(["--run", str(run), "--qrels", str(qrels), "--output", str(output)])
+    assert not output.exists()
+
+
+def test_a19_partial_overlap_is_measured_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = run_file(tmp_path, "1 Q0 a 1 1 t\n7 Q0 a 1 1 t\n")
+    qrels = run_file(tmp_path, "1 0 a 1\n2 0 a 1\n", "q.trec")
+    rows, _, err = table(capsys, "--run", run, "--qrels", qrels, "--measures", "P@1")
+    assert rows[1] == ["run", "0.5000"]
+    assert "1 run topics unknown" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--topics", "demo", "--index", "a", "--input", "b"], "--index or --input, not both"),
+        (["--topics", "demo", "--measures", "AnswerAccuracy@5"], "needs the passages"),
+        (["--answers", "demo"], "needs the passages"),
+        (["--qrels", "demo", "--measures", "AnswerAccuracy@5"], "needs answers"),
+        (["--answers", "demo", "--measures", "P@1"], "needs judgements"),
+        (["--topics", str(DEMO / "topics.tsv")], "nothing to measure"),
+        (["--topics", "demo", "--max-passage", "--measures", "AnswerAccuracy@1"], "leave out --max-passage"),
+        (["--topics", "demo", "--max-passage-delimiter", ""], "delimiter is empty"),
+        (["--topics", "demo", "--input", str(DEMO), "--collection", "Foo"], "unknown collection 'Foo'"),
+    ],
+)
+def test_options_that_do_not_go_together(demo_run: Path, arguments: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        main(["--run", str(demo_run), *arguments])
+
+
+def test_a_wrong_index_is_told(demo_run: Path, tiny_index: Path) -> None:
+    with pytest.raises(SealError, match=r"\d+ of \d+ passages in the runs, such as .*, are not in the index"):
+        main(["--run", str(demo_run), "--topics", "demo", "--index", str(tiny_index)])

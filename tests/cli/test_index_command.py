@@ -1,0 +1,208 @@
+"""`python -m seal_ir.index`: from files to an index, with every record accounted for."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from seal_ir.formats.collections import Counts
+from seal_ir.index import __main__ as command
+from seal_ir.index.__main__ import main
+from seal_ir.index.reader import Index
+from seal_ir.records import Document
+from tests import tiny
+from tests.commands import ASCII_LOCALE, Runner, assert_fault, spawn
+
+ODD = "Zürich “quoted” 東京 </s> , a != b"
+DOCUMENTS = [
+    Document("d1", "One", "alpha beta"),
+    Document("Report,_1992", "", ODD),
+    Document("d3", "Three", 'say "hi'),
+]
+
+
+def lines(documents: list[Document]) -> str:
+    return "".join(
+        json.dumps({"id": d.id, "title": d.title, "contents": d.text}, ensure_ascii=False) + "\n"
+        for d in documents
+    )
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.save_tokenizer(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text(lines(DOCUMENTS), encoding="utf-8")
+    return path
+
+
+def documents(directory: Path) -> list[Document]:
+    index = Index(directory)
+    return index.documents(range(index.n_documents))
+
+
+def counts(out: str) -> Counts:
+    found = re.search(
+        r"read (\d+) = indexed (\d+) \+ empty (\d+) \+ duplicate (\d+) \+ malformed (\d+) \+ excluded (\d+)",
+        out,
+    )
+    assert found, out
+    parsed = Counts(*map(int, found.groups()))
+    assert parsed.balanced
+    return parsed
+
+
+def test_a_user_builds_an_index(corpus: Path, model: Path, tmp_path: Path) -> None:
+    """In a process of its own, without Java, without a home; and again where the locale knows ASCII only."""
+    bare = {"PATH": "/nonexistent", "HOME": "/nonexistent"}
+    for name, environment in (("utf8", bare), ("ascii", {**bare, **ASCII_LOCALE})):
+        arguments = ["--input", corpus, "--index", tmp_path / name, "--model", model, "--threads", 8]
+        result = spawn("seal_ir.index", *arguments, **environment)
+        assert result.code == 0, result.err
+        assert counts(result.out) == Counts(read=3, indexed=3)
+        last = result.out.splitlines()[-1]
+        assert re.fullmatch(rf"{tmp_path / name}: 3 documents, [\d,]+ tokens, [\d,]+ bytes, [\d.]+ s", last)
+        assert "building segment-000000" in result.err
+        assert documents(tmp_path / name) == DOCUMENTS
+    assert (tmp_path / "utf8" / "index.json").read_bytes() == (tmp_path / "ascii" / "index.json").read_bytes()
+
+
+def test_a8_empty_documents_are_counted_and_listed(call: Runner, tmp_path: Path, model: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    empty = [Document("e1", "", " \n"), Document("e2", "", "")]
+    corpus.write_text(lines([DOCUMENTS[0], empty[0], DOCUMENTS[1], empty[1], DOCUMENTS[2]]), encoding="utf-8")
+    arguments = ["--input", corpus, "--index", tmp_path / "i", "--model", model]
+    result = call(main, *arguments, "--list-empty")
+    assert result.code == 0
+    assert counts(result.out) == Counts(read=5, indexed=3, empty=2)
+    assert [line for line in result.out.splitlines() if line.startswith("empty: ")] == [
+        "empty: e1",
+        "empty: e2",
+    ]
+    assert "empty: e1" not in call(main, *arguments).out
+    assert documents(tmp_path / "i") == DOCUMENTS  # a9: d3 is still d3
+    manifest = Index(tmp_path / "i").manifest
+    assert manifest.collection == {"kind": "JsonCollection", "counts": str(Counts(5, 3, 2))}
+
+
+def test_a10_a11_folder_gz_and_tsv_are_alike(call: Runner, tmp_path: Path, model: Path) -> None:
+    folder = tmp_path / "folder" / "deep"
+    folder.mkdir(parents=True)
+    (folder / "a.jsonl").write_text(lines(DOCUMENTS[:2]), encoding="utf-8")
+    (folder / "b.json.gz").write_bytes(gzip.compress(lines(DOCUMENTS[2:]).encode()))
+    tsv = "".join(f"{d.id}\t{d.title}\t{d.text}\n" for d in DOCUMENTS)
+    (tmp_path / "c.tsv").write_text(tsv, encoding="utf-8")
+    (tmp_path / "c.tsv.gz").write_bytes(gzip.compress(tsv.encode()))
+    for i, (kind, path) in enumerate(
+        [("JsonCollection", "folder"), ("TsvCollection", "c.tsv"), ("TsvCollection", "c.tsv.gz")]
+    ):
+        result = call(
+            main,
+            "--collection",
+            kind,
+            "--input",
+            tmp_path / path,
+            "--index",
+            tmp_path / str(i),
+            "--model",
+            model,
+        )
+        assert result.code == 0, result.err
+        assert documents(tmp_path / str(i)) == DOCUMENTS
+        assert (tmp_path / str(i) / "segment-000000" / "fm.bin").read_bytes() == (
+            tmp_path / "0" / "segment-000000" / "fm.bin"
+        ).read_bytes()
+
+
+def test_a6_duplicate_ids(call: Runner, tmp_path: Path, model: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text(lines([*DOCUMENTS, Document("d1", "", "other text")]), encoding="utf-8")
+    arguments = ["--input", corpus, "--index", tmp_path / "i", "--model", model]
+    assert_fault(call(main, *arguments), 1, f"{corpus}:4", f"{corpus}:1", "'d1'")
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus.jsonl"]
+    result = call(main, *arguments, "--duplicates", "last")
+    assert counts(result.out) == Counts(read=4, indexed=3, duplicate=1)
+    assert documents(tmp_path / "i")[-1].text == "other text"
+    call(main, *arguments, "--duplicates", "first")
+    assert documents(tmp_path / "i") == DOCUMENTS
+
+
+def test_a7_malformed_records(call: Runner, tmp_path: Path, model: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text(
+        '{"id":"x"}\n' + lines(DOCUMENTS) + '{"id":"y","contents":null}\n{"contents":"x"}\n', "utf-8"
+    )
+    arguments = ["--input", corpus, "--index", tmp_path / "i", "--model", model]
+    assert_fault(call(main, *arguments), 1, f"{corpus}:1", "contents")
+    assert not (tmp_path / "i").exists()
+    result = call(main, *arguments, "--malformed", "skip")
+    assert counts(result.out) == Counts(read=6, indexed=3, malformed=3)
+    for number in (1, 5, 6):
+        assert f"skipped: {corpus}:{number}: " in result.err
+    assert documents(tmp_path / "i") == DOCUMENTS
+
+
+def test_a15_an_id_with_white_space(call: Runner, tmp_path: Path, model: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text(lines([Document("My Doc", "", "text")]), encoding="utf-8")
+    result = call(main, "--input", corpus, "--index", tmp_path / "i", "--model", model)
+    assert_fault(result, 1, f"{corpus}:1", "white space", "'My Doc'")
+
+
+def test_include_ids(call: Runner, corpus: Path, model: Path, tmp_path: Path) -> None:
+    ids = tmp_path / "ids.txt.gz"
+    ids.write_bytes(gzip.compress(b"d3\nReport,_1992\nabsent\n"))
+    arguments = ["--input", corpus, "--index", tmp_path / "i", "--model", model, "--include-ids", ids]
+    result = call(main, *arguments)
+    assert counts(result.out) == Counts(read=3, indexed=2, excluded=1)
+    assert f"1 ids of {ids} are not in the collection" in result.err
+    assert documents(tmp_path / "i") == DOCUMENTS[1:]
+    ids.write_bytes(gzip.compress(b"absent\n"))
+    assert_fault(call(main, *arguments), 1, "no documents to index")
+    assert documents(tmp_path / "i") == DOCUMENTS[1:]  # d7: the old index stays
+
+
+def test_a10_wrong_inputs(call: Runner, tmp_path: Path, model: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    rest = ["--index", tmp_path / "i", "--model", model]
+    for name in ("none.jsonl", "empty"):
+        assert_fault(call(main, "--input", tmp_path / name, *rest), 1, str(tmp_path / name))
+    assert not (tmp_path / "i").exists()
+
+
+def test_bad_usage(call: Runner, corpus: Path, model: Path, tmp_path: Path) -> None:
+    assert call(main, "--input", corpus).code == 2
+    assert call(main, "--input", corpus, "--index", tmp_path / "i", "--duplicates", "all").code == 2
+    rest = ["--input", corpus, "--index", tmp_path / "i"]
+    assert_fault(call(main, *rest, "--model", model, "--collection", "WarcCollection"), 2, "WarcCollection")
+    assert_fault(call(main, "--input", corpus, "--index", tmp_path, "--model", model), 2, "not an index")
+    assert_fault(call(main, *rest, "--model", tmp_path / "nowhere"), 1, "no such model folder")
+    assert not (tmp_path / "i").exists()
+
+
+def test_the_model_of_the_index_is_found_from_anywhere(
+    call: Runner, corpus: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(model.parent)
+    assert call(main, "--input", corpus, "--index", tmp_path / "i", "--model", model.name).code == 0
+    assert Index(tmp_path / "i").manifest.model == str(model)
+
+
+def test_progress_comes_line_by_line(
+    call: Runner, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text(lines([Document(f"d{i}", "", "a") for i in range(3000)]), encoding="utf-8")
+    for seconds, told in ((10, 1), (0, 3)):
+        monkeypatch.setattr(command, "_REPORT_SECONDS", seconds)
+        err = call(main, "--input", corpus, "--index", tmp_path / "i", "--model", model).err
+        assert err.count("tokenising: ") == told
+        assert all(line.endswith(" s") for line in err.splitlines())

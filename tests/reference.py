@@ -1,0 +1,131 @@
+"""Decoding and scoring by brute force, written from design/scoring-and-decoding.md: slow and plain.
+
+Nothing here uses seal_ir's index, beam search or ranker; occurrences come from `tests.oracle`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from seal_ir.config import RankConfig
+from tests import oracle
+
+BOUNDARY, TITLE_END, FIRST_TOKEN = 1, 2, 16
+NGram = tuple[int, ...]
+Streams = Sequence[Sequence[int]]
+NextLogprobs = Callable[[Sequence[int]], Sequence[float]]  # written tokens -> log-probability by token
+
+
+def beam_search(
+    streams: Streams, following: NextLogprobs, *, title: bool, title_end: int, beam: int, steps: int
+) -> list[tuple[NGram, float]]:
+    """Keys of one prompt, step by step and best first within a step."""
+    Hypothesis = tuple[NGram, list[int], float]  # symbols, tokens, log-probability  # noqa: N806
+    alive: list[Hypothesis] = [((BOUNDARY,) if title else (), [], 0.0)]
+    keys: list[tuple[NGram, float]] = []
+    for step in range(1, steps + 1):
+        candidates = []
+        for order, (symbols, tokens, logprob) in enumerate(alive):
+            logprobs = following(tokens)
+            for symbol in oracle.successors(streams, symbols):
+                if symbol == TITLE_END and title and len(symbols) > 1:
+                    token = title_end
+                elif symbol >= FIRST_TOKEN:
+                    token = symbol - FIRST_TOKEN
+                else:
+                    continue
+                if token >= len(logprobs) or logprobs[token] == -math.inf:
+                    continue
+                score = logprob + float(logprobs[token])
+                candidates.append((-score, symbol, order, token))
+        grown: list[Hypothesis] = []
+        for negative, symbol, order, token in sorted(candidates)[: 2 * beam]:
+            symbols, tokens, _ = alive[order]
+            longer = (*symbols, symbol)
+            if not title or symbol == TITLE_END:
+                keys.append((longer, -negative))
+            if symbol != TITLE_END and len(grown) < beam and step < steps:
+                grown.append((longer, [*tokens, token], -negative))
+        alive = grown
+    return keys
+
+
+def log_odds(logprob: float, count: int, n_tokens: int, smoothing: float) -> float:
+    """w(n, q) of LM+FM by the printed formula; for probabilities inside (0, 1)."""
+    p = (count + smoothing) / (n_tokens + smoothing)
+    q = math.exp(logprob)
+    if p >= 1.0 or q <= 0.0:
+        return 0.0
+    return max(0.0, math.log(q * (1 - p) / (p * (1 - q))))
+
+
+def scores(
+    streams: Streams,
+    keys: Sequence[tuple[NGram, float]],
+    unigrams: Mapping[int, float],
+    config: RankConfig,
+    candidates_only: bool = True,
+) -> dict[int, float]:
+    """Score of every document that holds a key with F <= max_count (of any key, if not `candidates_only`).
+
+    Args:
+        streams: the documents.
+        keys: n-grams that count under the config, distinct, with their log-probabilities.
+        unigrams: log-probability by symbol.
+        config: alpha, beta, smoothing, weight, score, max_count.
+        candidates_only: whether max_count applies.
+    """
+    n_tokens = sum(map(len, streams))
+    counts = {ngram: oracle.count(streams, ngram) for ngram, _ in keys}
+    if config.weight == "lm":
+        weights = dict(keys)
+    else:
+        weights = {n: log_odds(lp, counts[n], n_tokens, config.smoothing) for n, lp in keys}
+        weights = {ngram: weight for ngram, weight in weights.items() if weight > 0}
+    fills = {}
+    for symbol, logprob in unigrams.items() if config.unigrams else ():
+        weight = log_odds(logprob, oracle.count(streams, (symbol,)), n_tokens, config.smoothing)
+        if weight > 0:  # what says nothing is not there, even where alpha is 0
+            fills[symbol] = weight**config.alpha if config.unigram_alpha else weight
+    found = {}
+    for number, stream in enumerate(streams):
+        present = [ngram for ngram in weights if oracle.count([stream], ngram)]
+        if not any(counts[ngram] <= config.max_count or not candidates_only for ngram in present):
+            continue
+        present.sort(key=lambda ngram: (-weights[ngram], ngram))
+        if config.score == "max":
+            best = weights[present[0]]
+            found[number] = best**config.alpha if best > 0 else best
+        else:
+            found[number] = _intersective(stream, present, weights, fills, config)
+    return found
+
+
+def _intersective(
+    stream: Sequence[int],
+    present: list[NGram],
+    weights: Mapping[NGram, float],
+    fills: Mapping[int, float],
+    config: RankConfig,
+) -> float:
+    taken: set[int] = set()  # positions
+    seen: set[int] = set()  # C
+    score = 0.0
+    for ngram in present:
+        spots = [set(range(end - len(ngram), end)) for _, end in oracle.occurrences([stream], ngram)]
+        free = [spot for spot in spots if not spot & taken]
+        new = len(set(ngram) - seen) / len(set(ngram))
+        share = weights[ngram] ** config.alpha * (1 - config.beta + config.beta * new)
+        if free and share > 0:
+            score += share
+            seen |= set(ngram)
+            taken = taken.union(*free)
+    for symbol in {symbol for position, symbol in enumerate(stream) if position not in taken}:
+        score += fills.get(symbol, 0.0) * (1 - config.beta if symbol in seen else 1)
+    return score
+
+
+def ranking(found: Mapping[int, float], docids: Sequence[str], n: int) -> list[tuple[int, float]]:
+    """Documents best first, ties by docid."""
+    return sorted(found.items(), key=lambda item: (-item[1], docids[item[0]]))[:n]

@@ -1,0 +1,141 @@
+"""Settings: presets, what is refused, TOML over a preset, one decoding for several presets."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seal_ir.config import (
+    PRESETS,
+    DecodeConfig,
+    RankConfig,
+    SearchConfig,
+    covering,
+    from_toml,
+    preset,
+)
+from seal_ir.errors import UsageError
+from seal_ir.records import BODY, QUERY, TITLE
+
+
+def test_presets_are_named_as_they_are_called() -> None:
+    assert list(PRESETS) == ["lm", "lm-fm", "intersective", "paper"]
+    assert all(config.preset == name for name, config in PRESETS.items())
+    assert preset("intersective") == SearchConfig()
+    with pytest.raises(
+        UsageError, match="unknown preset 'bm25'; choose one of lm, lm-fm, intersective, paper"
+    ):
+        preset("bm25")
+
+
+def test_the_paper_preset_is_the_paper() -> None:
+    paper = preset("paper")
+    assert (paper.decode.beam, paper.decode.body_steps, paper.decode.title_steps) == (15, 10, 15)
+    assert (paper.rank.alpha, paper.rank.beta, paper.rank.smoothing) == (2.0, 0.8, 0.0)
+    assert paper.rank.unigram_alpha
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        (DecodeConfig, "beam", 0),
+        (DecodeConfig, "body_steps", 0),
+        (DecodeConfig, "title_steps", -1),
+        (DecodeConfig, "query_words", -1),
+        (DecodeConfig, "unigrams", -1),
+        (RankConfig, "weight", "bm25"),
+        (RankConfig, "score", "sum"),
+        (RankConfig, "length", -1),
+        (RankConfig, "alpha", -0.5),
+        (RankConfig, "alpha", math.nan),
+        (RankConfig, "alpha", math.inf),
+        (RankConfig, "smoothing", -1.0),
+        (RankConfig, "smoothing", math.inf),
+        (RankConfig, "beta", 1.1),
+        (RankConfig, "beta", math.nan),
+        (RankConfig, "max_count", 0),
+        (RankConfig, "kinds", ("body", "abstract")),
+    ],
+)
+def test_c9_nonsense_is_refused(kind: type, name: str, value: Any) -> None:
+    with pytest.raises(UsageError, match=name):
+        kind(**{name: value})
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(FrozenInstanceError):
+        SearchConfig().preset = "x"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        PRESETS["mine"] = SearchConfig()  # type: ignore[index]
+
+
+def test_to_dict_is_json() -> None:
+    values = json.loads(json.dumps(preset("lm").to_dict()))
+    assert values["rank"]["kinds"] == [BODY]
+    assert values["decode"]["beam"] == 15
+
+
+def test_toml_over_a_preset(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('[decode]\nbeam = 5\n[rank]\nalpha = 1\nkinds = ["body", "query"]\nunigrams = false\n')
+    config = from_toml(path, preset("paper"))
+    assert config.decode == DecodeConfig(beam=5)
+    assert config.rank.alpha == 1
+    assert config.rank.kinds == (BODY, QUERY)
+    assert not config.rank.unigrams
+    assert config.rank.smoothing == 0.0
+    path.write_text("")
+    assert from_toml(path, preset("paper")) == preset("paper")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[decode", "cannot read settings"),
+        ("[index]\nx = 1", "unknown table 'index'"),
+        ("beam = 3", "unknown table 'beam'"),
+        ("decode = 3", "decode = 3 must be a table"),
+        ("[[rank]]\nalpha = 1", "must be a table"),
+        ("[decode]\nbeams = 3", "unknown setting 'beams'; known are beam, body_steps"),
+        ("[decode]\nbeam = 1.5", "beam = 1.5 must be a int"),
+        ("[decode]\nbeam = true", "beam = True must be a int"),
+        ("[decode]\nbeam = 0", "beam is 0"),
+        ("[rank]\nalpha = '2'", "alpha = '2' must be a float"),
+        ("[rank]\nalpha = nan", "alpha is nan"),
+        ("[rank]\nunigrams = 1", "unigrams = 1 must be a bool"),
+        ("[rank]\nkinds = 'body'", "kinds = 'body' must be a"),
+        ("[rank]\nkinds = [1]", "kinds holds 1"),
+    ],
+)
+def test_toml_that_cannot_be_used_is_named(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as error:
+        from_toml(path, SearchConfig())
+    assert str(error.value).startswith(f"{path}: ")
+    assert str(error.value).count(str(path)) == 1
+    assert told in str(error.value)
+
+
+def test_toml_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "latin.toml").write_bytes(b"# caf\xe9")
+    for path in (tmp_path / "none.toml", tmp_path, tmp_path / "latin.toml"):
+        with pytest.raises(UsageError, match="cannot read settings"):
+            from_toml(path, SearchConfig())
+
+
+def test_one_decoding_covers_every_preset() -> None:
+    assert covering(list(PRESETS.values())) == DecodeConfig()
+    assert covering([preset("lm")]) == preset("lm").decode
+    assert covering([preset("lm"), preset("lm-fm")]) == DecodeConfig(unigrams=0)
+    with pytest.raises(UsageError, match=r"different beams \[3, 15\]"):
+        covering([preset("lm"), SearchConfig(decode=DecodeConfig(beam=3))])
+
+
+def test_default_kinds() -> None:
+    assert RankConfig().kinds == (BODY, TITLE, QUERY)

@@ -1,0 +1,111 @@
+"""Finding answers in passages."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from seal_ir.errors import InputError
+from seal_ir.eval.answers import REGEX, TOKENS, Matching, first_ranks, holds_answer, token_text, usable
+from seal_ir.eval.texts import collection_texts
+from seal_ir.formats.answers import read_answers
+from seal_ir.formats.trec import read_qrels
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("The U.S. won 3-0!", "the u . s . won 3 - 0 !"),
+        ("snake_case costs $5", "snake _ case costs $ 5"),
+        ("½ of №7 is ²", "½ of № 7 is ²"),
+        ("東京 大学", "東京 大学"),
+        ("co\u00adop\u200bx\ty\u00a0z\x00w", "co op x y z w"),
+        ("ΟΔΟΣ. ΟΔΟΣ", "οδος . οδος"),
+        ("Zürich", "zu\u0308rich"),
+        ("\ue000\U000e0001 \n", ""),
+    ],
+)
+def test_tokens(text: str, tokens: str) -> None:
+    assert token_text(text) == tokens
+
+
+@pytest.mark.parametrize(
+    ("body", "answer", "expected"),
+    [
+        ("It was in May, 1953.", "may 1953", False),
+        ("It was in May, 1953.", "May , 1953", True),
+        ("the newest york", "new", False),
+        ("New York", "new york", True),
+        ("New\n  York", "New York", True),
+        ("costs $5.50", "$5", True),
+        ("3,357 metres", "357", True),
+        ("13,357 metres", "3,357", False),
+        ("anything", "", False),
+        ("anything", " \u200b ", False),
+    ],
+)
+def test_answers_are_found_by_whole_tokens(body: str, answer: str, expected: bool) -> None:
+    assert holds_answer(body, [answer]) is expected
+    assert holds_answer(body, ["absent", answer]) is expected
+
+
+def test_b6_answers_that_are_regular_expressions() -> None:
+    answer, body = r"(18th|19th) of May,? 190\d", "He died on the 18th of may 1904."
+    assert holds_answer(body, [answer], REGEX)
+    assert not holds_answer(body, [answer], TOKENS)
+    with pytest.raises(InputError, match=r"topic 't7': answer '\(19' is no regular expression .*--regex"):
+        first_ranks({}, {"t7": ["(19"]}, {}, REGEX)
+
+
+@pytest.mark.parametrize("matching", [TOKENS, REGEX])
+def test_b12_composed_and_decomposed_accents(matching: Matching) -> None:
+    composed, decomposed = "caf\u00e9 of Z\u00fcrich", "cafe\u0301 of Zu\u0308rich"
+    for body in (composed, decomposed):
+        for answer in (composed, decomposed, "CAF\u00c9"):
+            assert holds_answer(f"The {body}.", [answer], matching)
+    assert not holds_answer(composed, ["cafe of"], matching)
+    assert not holds_answer("cafe", ["caf\u00e9"], matching)
+
+
+def test_regex_sees_one_character_for_an_accented_letter_and_every_line() -> None:
+    assert holds_answer("in Zu\u0308rich", ["Z.rich"], REGEX)
+    assert holds_answer("first\nsecond line", ["^second"], REGEX)
+    assert not holds_answer("anything", [""], REGEX)
+    assert not holds_answer("cafe", ["caf[\u00e9\u00e8]"], REGEX)
+
+
+def test_first_ranks_prepare_a_body_once() -> None:
+    seen: list[str] = []
+
+    def prepare(text: str) -> str:
+        seen.append(text)
+        return TOKENS.prepare(text)
+
+    ranks = first_ranks(
+        {"1": ["a", "b", "c"], "2": ["b", "a"], "3": ["a"], "4": ["a"]},
+        {"1": ["two"], "2": ["two"], "3": ["two"]},
+        {"a": "one", "b": "two", "c": "two"},
+        TOKENS._replace(prepare=prepare),
+    )
+    assert ranks == {"1": 2, "2": 1}
+    assert seen == ["one", "two"]
+
+
+def test_usable_answers() -> None:
+    assert usable({"1": [], "2": ["", " "], "3": ["", "x"], "4": ["y"]}, ["1", "2", "3"]) == {"3": ["", "x"]}
+
+
+@pytest.mark.data
+@pytest.mark.skipif("SEAL_IR_DATA" not in os.environ, reason="needs SEAL_IR_DATA")
+def test_gold_passages_of_nq_hold_their_answers() -> None:
+    """99.3 % do; the rest are annotations with odd quotes or of text outside the passage."""
+    data = Path(os.environ["SEAL_IR_DATA"])
+    answers = read_answers(data / "answers" / "nq-test.jsonl")
+    qrels = read_qrels(data / "qrels" / "nq-test.trec")
+    gold = [(qid, docid) for qid, grades in qrels.items() for docid, grade in grades.items() if grade > 0]
+    bodies = collection_texts("JsonCollection", data / "corpus.jsonl.gz")(docid for _, docid in gold)
+    share = sum(holds_answer(bodies[docid], answers[qid]) for qid, docid in gold) / len(gold)
+    assert len(gold) == 3391
+    assert 0.99 < share < 1

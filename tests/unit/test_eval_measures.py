@@ -1,0 +1,99 @@
+"""Names of measures, and their values on the worked examples of docs/eval.md."""
+
+from __future__ import annotations
+
+import pytest
+
+from seal_ir.errors import UsageError
+from seal_ir.eval.measures import aggregate, judged_values, parse_measures
+
+
+def values(name: str, qrels: dict[str, dict[str, int]], rankings: dict[str, list[str]]) -> dict[str, float]:
+    (column,) = parse_measures([name])
+    return judged_values(column, qrels, rankings)
+
+
+def figure(name: str, qrels: dict[str, dict[str, int]], rankings: dict[str, list[str]]) -> float:
+    (column,) = parse_measures([name])
+    return aggregate(column, judged_values(column, qrels, rankings).values())
+
+
+def test_notation_comes_back() -> None:
+    names = ["AnswerAccuracy@20", "Success@1", "Rprec", "RR", "RR@10", "nDCG@10", "P(rel=2)@5", "R@100", "AP"]
+    columns = parse_measures([*names, "Success@1", "MRR@10"])
+    assert [column.name for column in columns] == names
+    assert [column.label for column in columns][:2] == ["accuracy@20", "Success@1"]
+    assert [column.cutoff for column in columns][:2] == [20, None]
+
+
+def test_all_bad_names_are_told_together() -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_measures(["Success@1", "Foo", "P@k", "nDCG@0"])
+    message = str(caught.value)
+    assert message.startswith("--measures: 'Foo': measure not found")
+    assert "'P@k': " in message
+    assert "'nDCG@0': cutoff is 0; it must be a whole number from 1" in message
+    assert "Success@1" not in message
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("Accuracy@5", "that is another measure in ir_measures.* write AnswerAccuracy@5$"),
+        ("Accuracy(rel=2)@5", "another measure in ir_measures"),
+        ("accuracy@20", "write AnswerAccuracy@20$"),
+        ("AnswerAccuracy", "write AnswerAccuracy@k"),
+        ("AnswerAccuracy@0", "write AnswerAccuracy@k"),
+        ("hits@10", "hits@k is Success@10 here"),
+        ("recall.100", "trec_eval's name; write R@100"),
+        ("map", "trec_eval's name; write AP"),
+        ("Success", "cutoff is missing"),
+        ("RR@1.5", "cutoff"),
+        ("P@True", "cutoff is True"),
+        ("P(rel=0)@5", "rel is 0"),
+        ("IPrec@7.5", "recall is 7.5; it must lie in 0 to 1"),
+        ("nDCG(gains={1:1.5})@1", "integer"),
+        ("Rprec@3", "unsupported params"),
+        ("", "multiple expressions"),
+    ],
+)
+def test_names_that_are_refused(name: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=hint):
+        parse_measures([name])
+
+
+def test_b1_topics_without_results_count() -> None:
+    qrels, rankings = {"1": {"a": 1}, "2": {"b": 1}}, {"1": ["a"]}
+    for name in ("Success@1", "Rprec", "RR", "RR@10", "nDCG@10", "AP", "P@1", "R@10", "Judged@10"):
+        assert values(name, qrels, rankings) == {"1": 1, "2": 0}
+        assert figure(name, qrels, rankings) == 0.5
+
+
+def test_b5_recall_hits_and_precision_are_three_things() -> None:
+    qrels, rankings = {"1": dict.fromkeys("abcd", 1)}, {"1": ["a", "x", "b", "c"]}
+    expected = {
+        "R@2": 0.25,
+        "Success@2": 1,
+        "P@2": 0.5,
+        "Rprec": 0.75,
+        "AP": 0.6042,
+        "RR": 1,
+        "nDCG@4": 0.7537,
+    }
+    assert {name: round(figure(name, qrels, rankings), 4) for name in expected} == expected
+
+
+def test_b9_evaluating_twice_gives_the_same() -> None:
+    qrels, rankings = {"1": {"a": 1, "b": 0}, "2": {"c": 2}}, {"1": ["b", "a"], "2": ["c"]}
+    columns = parse_measures(["nDCG@10", "RR@10", "Judged@2", "SetF(beta=0.5)", "NumRet"])
+    first, second = (
+        [aggregate(c, judged_values(c, qrels, rankings).values()) for c in columns] for _ in range(2)
+    )
+    assert first == second
+    assert first[:3] == pytest.approx([0.8155, 0.75, 1.0], abs=1e-4)
+    assert first[-1] == 3  # a count: summed, not averaged
+
+
+def test_topics_without_relevant_documents_and_unjudged_topics() -> None:
+    qrels, rankings = {"1": {"a": 1}, "2": {"b": 0}}, {"1": ["a"], "2": ["b"], "9": ["a"]}
+    assert values("Success@1", qrels, rankings) == {"1": 1, "2": 0}
