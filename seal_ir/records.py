@@ -91,13 +91,13 @@ class Ranked(NamedTuple):
 
 @dataclass(slots=True)
 class Hit:
-    """One ranked document, with the attributes that Pyserini's writers, fusion and rerankers read.
+    r"""One ranked document, with the attributes that Pyserini's writers, fusion and rerankers read.
 
     Attributes:
         docid: the collection's own id.
         score: exact document score; higher is better.
         lucene_docid: the index's internal document number (the name is Pyserini's).
-        contents: `title + "\\n" + text`.
+        contents: `title + "\n" + text`.
         raw: JSON object with id, title and contents.
         lucene_document: always None: there is no Lucene here.
     """

@@ -19,7 +19,7 @@ from seal_ir.formats.compression import READ_SUFFIXES
 from seal_ir.formats.files import expand_input, is_file, shown
 from seal_ir.formats.passages import ID_KEYS, TEXT_KEYS, Record, json_document, read_json
 
-_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(:[^:/]*(:[^:]+)?)?")
+_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(:[^:/]*(:.+)?)?")
 _SAVED = ("dataset_info.json", "dataset_dict.json")
 _JSON = tuple(suffix + packed for suffix in (".jsonl", ".json") for packed in ("", *READ_SUFFIXES))
 _BATCH = 1000  # rows as Python objects at a time
@@ -51,9 +51,7 @@ def find_dataset(source: Path) -> list[Path]:
         )
     if is_file(path):
         if not path.name.lower().endswith((".parquet", *_JSON)):
-            raise InputError(
-                f"{path}: not Parquet and not JSON by its name; expected .parquet, .jsonl or .json"
-            )
+            raise InputError(f"{path}: not a data file by its name; expected .parquet, .jsonl or .json")
         return [path]
     return expand_input(path, (".parquet", ".jsonl"))
 
@@ -104,31 +102,38 @@ def _load(source: Path, path: Path | None, split: str | None) -> Any:
         if path is not None:
             loaded = package.load_from_disk(str(path))
         else:
-            name, config, split = (*str(source).split(":"), None, None)[:3]
+            name, config, split = (*str(source).split(":", 2), None, None)[:3]
             loaded = package.load_dataset(name, config or None, split=split)
     except (OSError, ValueError, RuntimeError, KeyError, package.exceptions.DatasetsError) as error:
         raise InputError(
-            f"{source}: the dataset cannot be loaded ({_told(error)}); check the name, as NAME:CONFIG:SPLIT,"
-            " and the network"
+            f"{source}: the dataset cannot be loaded ({_told(error)}); "
+            + ("save it again" if path else "no such folder here, so check NAME:CONFIG:SPLIT and the network")
         ) from error
     if not isinstance(loaded, dict):
         if path is not None and split:
             raise InputError(f"{source}: this dataset has no splits; leave out :{split}")
         return loaded
     names = [split] if split else list(loaded)
-    if len(names) != 1 or names[0] not in loaded:
-        known = ", ".join(loaded)
-        form = "FOLDER:SPLIT" if path is not None else "NAME:CONFIG:SPLIT"
-        raise InputError(f"{source}: the splits are {known}; choose one, as {form}")
-    return loaded[names[0]]
+    if len(names) == 1 and names[0] in loaded:
+        return loaded[names[0]]
+    fault = f"has no split {shown(split)} among its own" if split else "has several splits"
+    form = "FOLDER:SPLIT" if path is not None else "NAME:CONFIG:SPLIT"
+    raise InputError(f"{source}: {fault} ({', '.join(loaded)}); choose one, as {form}")
 
 
 def _local(source: Path) -> tuple[Path | None, str | None]:
     """The file or folder that is meant, without the split behind it; None for a name on the hub."""
-    if source.exists():
+    if _exists(source):
         return source, None
     head, _, split = str(source).rpartition(":")
-    return (Path(head), split) if head and Path(head).exists() else (None, None)
+    return (Path(head), split) if head and _exists(Path(head)) else (None, None)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # too long a name, or no permission to look
+        return False
 
 
 def _is_saved(path: Path) -> bool:

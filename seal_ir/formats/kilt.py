@@ -1,4 +1,4 @@
-"""KILT's datapoints, one a line: `{"id", "input", "output": [{"answer", "provenance": [{"wikipedia_id"}]}]}`."""
+"""KILT files: questions, their answers, and the pages that their answers come from."""
 
 from __future__ import annotations
 
@@ -127,7 +127,9 @@ def _provenance(record: JsonRecord) -> list[list[str]] | Malformed:
 
 def _outputs(record: JsonRecord) -> list[JsonRecord] | Malformed:
     """The outputs of a datapoint; test sets have none."""
-    outputs = record.get("output", [])
+    outputs = record.get("output")
+    if outputs is None:
+        return []
     if not isinstance(outputs, list) or not all(isinstance(output, dict) for output in outputs):
         return Malformed(f'"output" is {shown(outputs)}; it must be a list of objects')
     return outputs
@@ -138,7 +140,7 @@ def _pages(provenance: object) -> list[str] | Malformed:
         return Malformed(f'"provenance" is {shown(provenance)}; it must be a list of objects')
     pages: dict[str, None] = {}
     for entry in provenance:
-        page = entry.get("wikipedia_id") if isinstance(entry, dict) else entry
+        page = entry.get("wikipedia_id") if isinstance(entry, dict) else False
         if page is None:
             continue  # as in KILT's own evaluation
         if isinstance(page, int) and not isinstance(page, bool):

@@ -32,8 +32,8 @@ ANSERINI_TOPICS = {
 }
 _MD5 = {"topics.nq.test.txt": "a071d175e0694648c2fb0c53648a25e8"}
 _SUFFIXES = {
-    "topics": (".tsv", ".txt", ".jsonl"),
-    "answers": (".jsonl",),
+    "topics": (".tsv", ".txt", ".jsonl", ".json", ".csv", ".trec", ".xml"),
+    "answers": (".jsonl", ".json", ".csv"),
     "qrels": (".trec", ".txt", ".tsv"),
 }
 _PACKED = ("", ".gz", ".bz2", ".xz", ".zst")

@@ -65,8 +65,15 @@ def parse_nq_line(line: str) -> tuple[str, list[str]] | None:
     cells = line.split("\t")
     if len(cells) != 2:
         return None
-    answers = _string_list(_uncsv(cells[1].strip()))
-    return None if answers is None else (_uncsv(cells[0]), answers)
+    question, answers = cells[0], cells[1].strip()
+    if answers[:2] == '"[' and answers[-2:] == ']"':  # a csv writer made this line
+        answers = answers[1:-1].replace('""', '"')
+        if len(question) > 1 and question[0] == question[-1] == '"':
+            question = question[1:-1].replace('""', '"')
+    else:
+        question = _uncsv(question)
+    strings = _string_list(answers)
+    return None if strings is None else (question, strings)
 
 
 def _uncsv(cell: str) -> str:

@@ -108,7 +108,10 @@ def read_tsv(path: Path) -> Iterator[tuple[int, Record]]:
         if not width and {cell.strip().lower() for cell in cells} in _HEADERS:
             yield (
                 number,
-                Malformed(f"is a header ({shown(line)}); remove it, the columns are id, title, text"),
+                Malformed(
+                    f"is a header ({shown(line)}); remove it, the columns are id, title, text"
+                    " (DPR's own files are a DprTsvCollection)"
+                ),
             )
         elif width and len(cells) != width:
             yield number, Malformed(f"{len(cells)} columns, line {first} has {width}; remove surplus tabs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -13,8 +13,11 @@ from typing import Self, TextIO
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.files import atomic_writer, iter_lines, shown
+from seal_ir.formats.jsonlines import parse_object
+from seal_ir.formats.kilt import datapoint, provenance_qrels
 from seal_ir.records import Hit
 
+OUTPUT_FORMATS = ("trec", "msmarco", "kilt")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _SINGLE = struct.Struct("<f")
@@ -39,11 +42,14 @@ def read_run(path: Path) -> dict[str, list[tuple[str, float]]]:
 
 
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
-    """Grade of each judged document of each topic, in file order.
+    """Grade of each judged document of each topic, in file order; of KILT's datapoints, their gold pages.
 
     Raises:
         InputError: a line has not four columns, a grade is not an integer, or a document comes twice.
     """
+    first = next((line for _, line in iter_lines(path) if line and not line.isspace()), "")
+    if first.lstrip().startswith("{") and isinstance(parse_object(first), dict):
+        return provenance_qrels(path)
     qrels: dict[str, dict[str, int]] = {}
     for number, (qid, _, docid, grade) in _rows(path, "qid 0 docid grade"):
         if not _INTEGER.fullmatch(grade):
@@ -64,19 +70,31 @@ class RunWriter:
 
     In the TREC format printed scores strictly decrease down each topic, with their six decimals and as
     single-precision numbers: a score that would tie with or pass the one above it is lowered. Ranks
-    are 1 to n in the order of the hits.
+    are 1 to n in the order of the hits. The formats are `OUTPUT_FORMATS`. In KILT's a docid stands as a
+    page id, as it is; its topics need an entry in `inputs`, and those without hits get a line too: KILT's
+    evaluation wants one for each.
 
     Raises:
         UsageError: the tag is empty or has white space, the format is unknown, or the path is unwritable.
+        ValueError: a KILT run without `inputs`.
     """
 
-    def __init__(self, path: Path, *, tag: str, output_format: str = "trec") -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        tag: str,
+        output_format: str = "trec",
+        inputs: Mapping[str, str] | None = None,
+    ) -> None:
         if tag.split() != [tag]:
             raise UsageError(f"run tag is {shown(tag)}; it must be one word")
-        if output_format not in ("trec", "msmarco"):
-            raise UsageError(f"unknown run format {shown(output_format)}; choose one of trec, msmarco")
-        self._tag = tag
-        self._msmarco = output_format == "msmarco"
+        if output_format not in OUTPUT_FORMATS:
+            allowed = ", ".join(OUTPUT_FORMATS)
+            raise UsageError(f"unknown run format {shown(output_format)}; choose one of {allowed}")
+        if output_format == "kilt" and inputs is None:
+            raise ValueError("a KILT run needs the inputs of its topics")
+        self._tag, self._format, self._inputs = tag, output_format, inputs or {}
         self._file: AbstractContextManager[TextIO] = atomic_writer(path)
         self._stream: TextIO | None = None
         self._qids: set[str] = set()
@@ -92,11 +110,11 @@ class RunWriter:
         return self._file.__exit__(kind, error, trace)
 
     def write(self, qid: str, hits: Sequence[Hit]) -> None:
-        """Appends the hits of one topic, best first; a topic without hits leaves no line.
+        """Appends the hits of one topic, best first; without hits, a line in KILT's format only.
 
         Raises:
             ValueError: the writer is not open, the topic or a document comes twice, an id has white
-                space, or a score is not a number that single precision can hold.
+                space, a score is not a number that single precision can hold, or a KILT topic has no input.
         """
         if self._stream is None:
             raise ValueError("a RunWriter writes only inside its with block")
@@ -108,16 +126,21 @@ class RunWriter:
             raise ValueError(f"id {odd!r} is empty or has white space")
         if len(set(docids)) != len(docids):
             raise ValueError(f"topic {qid!r} has a document twice")
+        if self._format == "kilt" and qid not in self._inputs:
+            raise ValueError(f"topic {qid!r} has no input")
         self._qids.add(qid)
-        if self._msmarco:
-            lines = [f"{qid}\t{docid}\t{rank}\n" for rank, docid in enumerate(docids, start=1)]
-        else:
-            printed = strictly_decreasing([hit.score for hit in hits])
-            lines = [
-                f"{qid} Q0 {docid} {rank} {score} {self._tag}\n"
-                for rank, (docid, score) in enumerate(zip(docids, printed, strict=True), start=1)
-            ]
-        self._stream.writelines(lines)
+        self._stream.writelines(f"{line}\n" for line in self._lines(qid, docids, hits))
+
+    def _lines(self, qid: str, docids: Sequence[str], hits: Sequence[Hit]) -> list[str]:
+        if self._format == "kilt":
+            return [datapoint(qid, self._inputs[qid], docids)]
+        if self._format == "msmarco":
+            return [f"{qid}\t{docid}\t{rank}" for rank, docid in enumerate(docids, start=1)]
+        printed = strictly_decreasing([hit.score for hit in hits])
+        return [
+            f"{qid} Q0 {docid} {rank} {score} {self._tag}"
+            for rank, (docid, score) in enumerate(zip(docids, printed, strict=True), start=1)
+        ]
 
 
 def strictly_decreasing(scores: Iterable[float]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 from seal_ir.command import run
 from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds, read_ids
 from seal_ir.index.builder import BuildOptions, Progress, build_index
+from seal_ir.index.engine import utf8
 from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer
 
 _REPORT_SECONDS = 10
@@ -21,7 +22,9 @@ _REPORT_SECONDS = 10
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m seal_ir.index", description="Build a SEAL index.")
     parser.add_argument("--collection", default="JsonCollection", help=", ".join(collection_kinds()))
-    parser.add_argument("--input", type=Path, required=True, help="file or folder of documents")
+    parser.add_argument(
+        "--input", type=Path, required=True, help="file or folder of documents; for HFDataset also its name"
+    )
     parser.add_argument("--index", type=Path, required=True, help="directory to write")
     parser.add_argument(
         "--model", default=DEFAULT_MODEL, help="whose tokenizer to use: folder, hub name or %(default)s"
@@ -51,7 +54,7 @@ def main(arguments: list[str]) -> int:
 
     def about() -> Mapping[str, Any]:
         return {
-            "model": str(Path(args.model).resolve()) if Path(args.model).is_dir() else args.model,
+            "model": utf8(Path(args.model).resolve() if Path(args.model).is_dir() else args.model),
             "collection": {"kind": args.collection, "counts": str(collection.counts)},
         }
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from seal_ir.errors import IndexDirError
+from seal_ir.index.engine import utf8
 from seal_ir.index.manifest import REBUILD
 
 IDS, BY_ID, TEXTS = "ids.arrow", "by_id.npy", "texts.arrow"
@@ -82,12 +83,12 @@ class DocumentTable:
 
 def _write(path: Path, columns: dict[str, pa.Array]) -> None:
     table = pa.table(columns)
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+    with pa.OSFile(utf8(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
 
 
 def _read(path: Path) -> pa.Table:
     try:
-        return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        return pa.ipc.open_file(pa.memory_map(utf8(path))).read_all()
     except (OSError, pa.ArrowException) as error:
         raise IndexDirError(f"{path}: damaged ({error}); {REBUILD}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -70,7 +71,7 @@ def build_engine(name: str, path: Path, symbols: Symbols, starts: Ints, temp_dir
     """
     module = _sdsl(name)
     try:
-        module.build(str(path), symbols, starts, BOUNDARY, str(temp_dir))
+        module.build(utf8(path), symbols, starts, BOUNDARY, utf8(temp_dir))
     except RuntimeError as error:
         raise IndexDirError(f"the index cannot be written: {error}") from error
     except MemoryError as error:
@@ -87,10 +88,15 @@ def open_engine(name: str, path: Path) -> Engine:
     """
     module = _sdsl(name)
     try:
-        engine: Engine = module.Engine.open(str(path))
+        engine: Engine = module.Engine.open(utf8(path))
     except (RuntimeError, ValueError) as error:
         raise IndexDirError(f"{path}: {error}; rebuild with python -m seal_ir.index") from error
     return engine
+
+
+def utf8(path: str | Path) -> str:
+    """A path for what encodes names as UTF-8 itself: under LC_ALL=C Python's own str holds escaped bytes."""
+    return os.fsencode(path).decode("utf-8", "surrogateescape")
 
 
 def _sdsl(name: str) -> Any:

@@ -64,7 +64,7 @@ class Manifest:
             "n_documents": self.n_documents,
             "n_tokens": self.n_tokens,
         }
-        values["checksum"] = _checksum(values)
+        values["checksum"] = manifest_checksum(values)
         return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -90,8 +90,8 @@ def read_manifest(directory: Path) -> Manifest:
         )
         raise IndexDirError(f"{path}: index format {version}, this program reads {reads}; {REBUILD}")
     try:
-        checksum = values.pop("checksum", None)
-        if checksum is not None and checksum != _checksum({"format": version, **values}):
+        checksum = values.pop("checksum")
+        if checksum != manifest_checksum({"format": version, **values}):
             raise ValueError("its checksum differs")
         segments = tuple(SegmentInfo(**segment) for segment in values.pop("segments"))
         totals = values.pop("n_documents"), values.pop("n_tokens")
@@ -133,7 +133,7 @@ def check_files(directory: Path, manifest: Manifest, *, max_bytes: int) -> None:
             raise IndexDirError(f"{path}: damaged, its checksum differs from {MANIFEST}; {REBUILD}")
 
 
-def _checksum(values: Mapping[str, Any]) -> str:
+def manifest_checksum(values: Mapping[str, Any]) -> str:
     """sha256 of the manifest's own values, whatever their order and spacing in the file."""
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

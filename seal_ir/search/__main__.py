@@ -17,10 +17,12 @@ from seal_ir.config import PRESETS, SearchConfig, covering, from_toml, preset
 from seal_ir.errors import UsageError
 from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.named import Places, resolve_topics
-from seal_ir.formats.topics import read_topics
-from seal_ir.formats.trec import RunWriter
+from seal_ir.formats.pages import first_hits, fold_hits
+from seal_ir.formats.topics import TOPICS_FORMATS, datapoint_inputs, read_topics
+from seal_ir.formats.trec import OUTPUT_FORMATS, RunWriter
+from seal_ir.index.engine import utf8
 from seal_ir.index.manifest import MANIFEST
-from seal_ir.records import Query
+from seal_ir.records import Hit, Query
 from seal_ir.search.progress import Progress
 from seal_ir.search.registry import index_for, named_index
 from seal_ir.search.searcher import DEFAULT_BATCH_SIZE, SealSearcher
@@ -46,23 +48,32 @@ def _parser() -> argparse.ArgumentParser:
     add("--device", help="cpu, cuda, cuda:1; default: CUDA where there is one")
     add("--dtype", help="float32 (default), bfloat16, float16")
     add("--tag", help="sixth column of the run (default: seal-PRESET)")
-    add("--output-format", default="trec", choices=("trec", "msmarco"))
+    add("--topics-format", default="auto", choices=TOPICS_FORMATS, help="auto looks into the file")
+    add("--output-format", default="trec", choices=OUTPUT_FORMATS, help="(%(default)s)")
+    add("--remove-duplicates", action="store_true", help="keep the first hit of each docid only")
+    add("--max-passage", action="store_true", help="write pages: the first passage of each, under its id")
+    add("--max-passage-hits", type=int, default=100, help="pages per topic (%(default)s)")
+    add("--max-passage-delimiter", default="#", help="what ends the page in a docid (%(default)s)")
     return parser
 
 
 def main(arguments: list[str]) -> int:
     """Search; 0 when the runs are written."""
     args = _parser().parse_args(arguments)
-    for name in ("hits", "batch_size", "threads"):
+    for name in ("hits", "batch_size", "threads", "max_passage_hits"):
         if getattr(args, name) < 1:
             raise UsageError(f"--{name.replace('_', '-')} is {getattr(args, name)}; it must be at least 1")
+    if not args.max_passage_delimiter:
+        raise UsageError("--max-passage-delimiter is empty; give one or more characters, such as '#'")
     configs = [_config(name, args) for name in dict.fromkeys(args.preset)]
     places = Places.from_environment()
     directory = _index_directory(args, places)
-    topics = read_topics(resolve_topics(args.topics, places))
+    topics_path = resolve_topics(args.topics, places)
+    topics = read_topics(topics_path, args.topics_format)
+    inputs = datapoint_inputs(topics_path, topics, args.topics_format)
     outputs = [_output(args.output, config.preset, len(configs)) for config in configs]
     writers = [
-        RunWriter(path, tag=_tag(args, config), output_format=args.output_format)
+        RunWriter(path, tag=_tag(args, config), output_format=args.output_format, inputs=inputs)
         for path, config in zip(outputs, configs, strict=True)
     ]
     searcher = SealSearcher(
@@ -89,6 +100,10 @@ def main(arguments: list[str]) -> int:
     if without:
         some = ", ".join(without[:_NAMED]) + (", ..." if len(without) > _NAMED else "")
         print(f"{len(without)} of {len(topics)} topics have no hits: {some}", file=sys.stderr)
+    if len(without) == len(topics) and any(config.rank.smoothing > 0 for config in configs):
+        print(
+            "in a very small collection smoothing leaves no key a weight; try --preset paper", file=sys.stderr
+        )
     return 0
 
 
@@ -102,6 +117,7 @@ def _search(
     """Decode each batch once and rank it under every config; returns the topics that have no hits."""
     progress = Progress(len(topics), "queries")
     without = []
+    passage = ""
     n_truncated = 0
     for at in range(0, len(topics), args.batch_size):
         batch = topics[at : at + args.batch_size]
@@ -111,7 +127,10 @@ def _search(
             counts = []
             for config, writer in zip(configs, writers, strict=True):
                 ranked = searcher.rank(topic_keys, args.hits, config)
-                writer.write(topic.id, searcher.hits(ranked, texts=False))
+                hits = _written(searcher.hits(ranked, texts=False), args)
+                writer.write(topic.id, hits)
+                if args.output_format == "kilt" and not passage:
+                    passage = next((hit.docid for hit in hits if args.max_passage_delimiter in hit.docid), "")
                 counts.append(len(ranked))
             if max(counts) == 0:
                 without.append(topic.id)
@@ -119,7 +138,15 @@ def _search(
     progress.close()
     if n_truncated:
         print(f"{n_truncated} queries were longer than the model reads and were cut", file=sys.stderr)
+    if passage:
+        print(f"{passage} and the like were written as page ids; --max-passage writes pages", file=sys.stderr)
     return without
+
+
+def _written(hits: list[Hit], args: argparse.Namespace) -> list[Hit]:
+    if args.remove_duplicates:
+        hits = first_hits(hits)
+    return fold_hits(hits, args.max_passage_delimiter, args.max_passage_hits) if args.max_passage else hits
 
 
 def _config(name: str, args: argparse.Namespace) -> SearchConfig:
@@ -149,7 +176,7 @@ def _output(path: Path, preset_name: str, n_presets: int) -> Path:
 
 
 def _tag(args: argparse.Namespace, config: SearchConfig) -> str:
-    return f"seal-{config.preset}" if args.tag is None else str(args.tag)
+    return f"seal-{config.preset}" if args.tag is None else utf8(args.tag)
 
 
 def _set_threads(n: int) -> None:
@@ -169,10 +196,16 @@ def _save_config(
     """`OUTPUT.config.json`: all that is needed to make the run again, and how long it took."""
     values: dict[str, Any] = {
         **config.to_dict(),
-        "topics": args.topics,
-        "index": str(searcher.index.directory),
-        "model": args.model or searcher.index.manifest.model,
+        "topics": utf8(args.topics),
+        "index": utf8(searcher.index.directory),
+        "model": utf8(args.model) if args.model else searcher.index.manifest.model,
         "hits": args.hits,
+        "topics_format": args.topics_format,
+        "output_format": args.output_format,
+        "remove_duplicates": args.remove_duplicates,
+        "max_passage": args.max_passage,
+        "max_passage_hits": args.max_passage_hits,
+        "max_passage_delimiter": args.max_passage_delimiter,
         "batch_size": args.batch_size,
         "threads": args.threads,
         "device": args.device,

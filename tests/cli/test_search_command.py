@@ -82,16 +82,22 @@ def check_run(path: Path, tag: str) -> None:
 def test_a_user_searches(tiny_index: Path, topics: Path, tmp_path: Path) -> None:
     """In a process of its own, without Java, without a home; and again where the locale knows ASCII only."""
     bare = {"PATH": "/nonexistent", "HOME": "/nonexistent"}
+    odd = tmp_path / "東京"
+    shutil.copytree(tiny_index, odd / "index")
+    shutil.copy(topics, odd / "topics.tsv")
     runs = []
     for name, environment in (("utf8", bare), ("ascii", {**bare, **ASCII_LOCALE})):
-        output = tmp_path / name / "run.trec"
-        arguments = ["--topics", topics, "--index", tiny_index, "--output", output, "--preset", "paper"]
+        output = tmp_path / name / "Zürich" / "run.trec"
+        arguments = ["--topics", odd / "topics.tsv", "--index", odd / "index", "--output", output]
+        arguments += ["--preset", "paper", "--tag", "тест"]
         result = spawn("tests.stubbed_search", *arguments, "--hits", 1000, **environment)
         assert result.code == 0, result.err
-        assert result.out == f"{output}\n"
+        assert result.out.endswith("/run.trec\n")
         assert "5/5 queries" in result.err
         assert "1 of 5 topics have no hits: empty" in result.err
-        check_run(output, "seal-paper")
+        check_run(output, "тест")
+        saved = json.loads(output.with_name("run.trec.config.json").read_text(encoding="utf-8"))
+        assert saved["index"] == str(odd / "index")
         runs.append(output.read_bytes())
         assert sorted(path.name for path in output.parent.iterdir()) == ["run.trec", "run.trec.config.json"]
     assert runs[0] == runs[1]

@@ -1,5 +1,7 @@
 """What is written comes back, whatever it is."""
 
+import csv
+import io
 import json
 import string
 import struct
@@ -12,6 +14,9 @@ from hypothesis import strategies as st
 
 from seal_ir.formats import jsonlines
 from seal_ir.formats.collections import Collection, Counts, ReadOptions
+from seal_ir.formats.jsonlines import Malformed
+from seal_ir.formats.pages import first_hits, fold_hits
+from seal_ir.formats.quoted import quoted_rows
 from seal_ir.formats.topics import read_topics
 from seal_ir.formats.trec import RunWriter, read_run, strictly_decreasing, trec_order
 from seal_ir.records import Document, Hit, Query
@@ -127,3 +132,45 @@ def test_run_keeps_our_order(folder: Path, run: dict[str, dict[str, float]]) -> 
     assert list(again) == list(ranked)
     for qid, entries in ranked.items():
         assert [docid for docid, _ in trec_order(again[qid])] == [docid for docid, _ in entries]
+
+
+# Python's reader also ends lines at a lone CR, which is text here.
+CSV_CELL = TEXT.filter(lambda text: "\r" not in text)
+
+
+@FILES
+@given(
+    st.lists(st.lists(CSV_CELL, min_size=2, max_size=4), max_size=6),
+    st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
+)
+def test_rows_that_csv_writes_come_back(folder: Path, rows: list[list[str]], quoting: int) -> None:
+    text = io.StringIO()
+    csv.writer(text, "excel-tab", quoting=quoting, lineterminator="\n").writerows(rows)
+    if text.getvalue().startswith("\ufeff"):
+        return
+    (folder / "q.tsv").write_bytes(text.getvalue().encode())
+    assert [cells for _, cells in quoted_rows(folder / "q.tsv")] == rows
+
+
+@FILES
+@given(st.lists(st.text('ab"\t', max_size=8).filter(lambda line: line.strip(" ")), max_size=8))
+def test_every_line_is_in_one_row_or_malformed(folder: Path, lines: list[str]) -> None:
+    (folder / "q.tsv").write_bytes("".join(f"{line}\n" for line in lines).encode())
+    expected = 1
+    for number, cells in quoted_rows(folder / "q.tsv"):
+        assert number == expected
+        breaks = 0 if isinstance(cells, Malformed) else sum(cell.count("\n") for cell in cells)
+        expected += 1 + breaks
+    assert expected == len(lines) + 1
+
+
+@given(st.lists(st.sampled_from(["1#0", "1#1", "2#0", "2", "3#9#1"]), max_size=9), st.integers(1, 4))
+def test_folding_is_that_of_pyserinis_writers(docids: list[str], max_hits: int) -> None:
+    hits = [Hit(docid, -float(rank)) for rank, docid in enumerate(docids)]
+    expected: list[tuple[str, float]] = []
+    for hit in hits:  # they go down the hits and leave out pages seen before, until enough are written
+        page = hit.docid.split("#")[0]
+        if len(expected) < max_hits and page not in dict(expected):
+            expected.append((page, hit.score))
+    assert [(hit.docid, hit.score) for hit in fold_hits(hits, "#", max_hits)] == expected
+    assert [hit.docid for hit in first_hits(hits)] == list(dict.fromkeys(docids))

@@ -1,12 +1,15 @@
 """Collections: the rules of Pyserini's formats and the account of every record."""
 
+import bz2
 import gzip
 import json
+import lzma
 import os
 from itertools import islice
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections import Collection, Counts, ReadOptions, collection_kinds, read_ids
@@ -142,11 +145,33 @@ def test_a10_file_or_folder_and_wrong_kind(tmp_path: Path) -> None:
     assert collection_kinds() == ["JsonCollection", "TsvCollection", "DprTsvCollection", "HFDataset"]
 
 
-def test_a11_same_documents_plain_and_compressed(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.json", "[", '{"id":"d1","contents":"東京"}', "]")
-    packed = tmp_path / "b.json.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    assert read_json(path) == read_json(packed) == [Document("d1", "", "東京")]
+PACK = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+CONTENTS = {
+    ("JsonCollection", ".json"): '[\n{"id":"d1","title":"t","contents":"t\\n東京"}\n]',
+    ("JsonCollection", ".jsonl"): '{"_id":"d1","title":"t","text":"東京"}\n',
+    ("TsvCollection", ".tsv"): "d1\tt\t東京\n",
+    ("DprTsvCollection", ".tsv"): "id\ttext\ttitle\nd1\t東京\tt\n",
+    ("HFDataset", ".jsonl"): '{"docid":"d1","title":"t","text":"東京"}\n',
+}
+
+
+@pytest.mark.parametrize("packing", PACK)
+@pytest.mark.parametrize(("kind", "suffix"), CONTENTS)
+def test_a11_same_documents_plain_and_compressed(
+    tmp_path: Path, kind: str, suffix: str, packing: str
+) -> None:
+    content = CONTENTS[kind, suffix].encode()
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "packed").mkdir()
+    (tmp_path / "plain" / f"a{suffix}").write_bytes(content)
+    (tmp_path / "packed" / f"a{suffix}{packing}").write_bytes(PACK[packing](content))
+    for folder in ("plain", "packed", f"plain/a{suffix}", f"packed/a{suffix}{packing}"):
+        assert list(Collection(kind, tmp_path / folder)) == [Document("d1", "t", "東京")]
 
 
 @pytest.mark.parametrize("docid", ["Report,_1992", "30_1", "٣", 'a"b', "enwiki:9", "1e3", "\u200b"])

@@ -10,12 +10,19 @@ import tarfile
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from seal_ir.errors import InputError, SealError, UsageError
 from seal_ir.formats.files import atomic_writer, expand_input, iter_lines, open_text
 
 TEXT = "Zürich “quoted” 東京\nsecond\n"
-PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, "": bytes}
+PACK = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+    "": bytes,
+}
 
 
 def lines_of(path: Path) -> list[str]:
@@ -39,7 +46,7 @@ def test_compressed_forms_read_alike(tmp_path: Path, suffix: str) -> None:
         assert stream.read() == TEXT
 
 
-@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
 def test_a11_compression_is_told_by_content_not_by_name(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / "corpus.jsonl"
     path.write_bytes(PACK[suffix](TEXT.encode()))
@@ -56,7 +63,7 @@ def test_a11_compressed_name_without_compressed_content(tmp_path: Path, suffix: 
     message(error, str(path), suffix, "rename")
 
 
-@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
 def test_a11_truncated_data(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a{suffix}"
     path.write_bytes(PACK[suffix](os.urandom(4000).hex().encode())[:-20])
@@ -106,7 +113,6 @@ def test_gzip_of_several_members(tmp_path: Path) -> None:
 
 
 def test_zstd_frames_and_truncation(tmp_path: Path) -> None:
-    zstandard = pytest.importorskip("zstandard")
     pack = zstandard.ZstdCompressor().compress
     path = tmp_path / "a.zst"
     skippable = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"skip"

@@ -1,15 +1,17 @@
-"""Topics and answers in their three formats."""
+"""Topics and answers: TSV, Anserini's NQ format, JSON lines; what the format is."""
 
+import bz2
 import gzip
 import json
 import os
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.answers import read_answers
-from seal_ir.formats.topics import read_topics
+from seal_ir.formats.topics import TOPICS_FORMATS, detect_format, read_topics, resolve_format
 from seal_ir.records import Query
 
 
@@ -37,10 +39,30 @@ def test_a4_byte_order_mark(tmp_path: Path) -> None:
     assert read_topics(write(tmp_path / "t.jsonl", '\ufeff{"qid":"1","question":"q"}')) == [Query("1", "q")]
 
 
-def test_a11_compressed_topics(tmp_path: Path) -> None:
-    path = tmp_path / "t.tsv.gz"
-    path.write_bytes(gzip.compress(b"1\tq\n"))
-    assert read_topics(path) == [Query("1", "q")]
+PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.ZstdCompressor().compress}
+TOPICS = {
+    "tsv": "0\tq\n",
+    "nq": "q\t['x']\n",
+    "jsonl": '{"qid": "0", "question": "q", "answers": ["x"]}\n',
+    "dpr-json": '[{"question": "q", "answers": ["x"]}]',
+    "dpr-csv": "q\t\"['x']\"\n",
+    "kilt": '{"id": "0", "input": "q", "output": [{"answer": "x"}]}\n',
+    "trec": "<top>\n<num> Number: 0\n<title> q\n</top>\n",
+}
+
+
+@pytest.mark.parametrize("suffix", PACK)
+@pytest.mark.parametrize("name", TOPICS)
+def test_a11_every_format_plain_and_compressed(tmp_path: Path, name: str, suffix: str) -> None:
+    plain, packed = tmp_path / "topics", tmp_path / f"topics{suffix}"
+    plain.write_bytes(TOPICS[name].encode())
+    packed.write_bytes(PACK[suffix](TOPICS[name].encode()))
+    assert set(TOPICS) | {"auto", "default"} == set(TOPICS_FORMATS)
+    for path in (plain, packed):
+        assert read_topics(path, name) == [Query("0", "q")]
+        assert detect_format(path) == ("nq" if name == "dpr-csv" else name)
+        if name not in ("tsv", "trec"):
+            assert read_answers(path) == read_answers(path, name) == {"0": ["x"]}
 
 
 @pytest.mark.parametrize("qid", ["30_1", "1e3", "٣", "q123", "5a8b57f2", "007", "1.0"])
@@ -76,6 +98,12 @@ def test_nq_format_whatever_the_name(tmp_path: Path) -> None:
         Query("3", '"kept"'),
     ]
     assert read_answers(path) == {"0": ["Ann", "B's"], "1": ["C", "D 's"], "2": ["Z"], "3": []}
+
+
+def test_nq_lines_of_a_csv_writer_that_quotes_all(tmp_path: Path) -> None:
+    path = write(tmp_path / "t", '"who said ""x"""\t"[\'x\']"', '"what"\t"[""D\'s""]"', '"\t"[]"')
+    assert [query.text for query in read_topics(path)] == ['who said "x"', "what", '"']
+    assert read_answers(path) == {"0": ["x"], "1": ["D's"], "2": []}
 
 
 def test_nq_answers_that_are_regular_expressions(tmp_path: Path) -> None:
@@ -139,7 +167,7 @@ def test_faults_name_the_line(tmp_path: Path, lines: list[str], part: str) -> No
 
 
 def test_unknown_format(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="auto, tsv, nq, jsonl"):
+    with pytest.raises(UsageError, match="auto, default, tsv, nq, jsonl"):
         read_topics(write(tmp_path / "t", "1\tq"), "csv")
     assert "holds no topics" in refusal(write(tmp_path / "e", ""), "tsv")
 
@@ -160,6 +188,52 @@ def test_faulty_answers(tmp_path: Path, lines: list[str], part: str) -> None:
         read_answers(path)
     assert part in str(error.value)
     assert f"{path}:" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ('{"id":"1","question":"q"}', "jsonl"),
+        ('{"id":"1","input":"q","question":"q"}', "jsonl"),
+        ('{"qid":"1","input":"q"}', "jsonl"),
+        ('{"broken', "jsonl"),
+        ('{"id":"1","input":"q"}', "kilt"),
+        ('  {"id":"1","input":"q","output":[]}', "kilt"),
+        ("[", "dpr-json"),
+        ("[]", "dpr-json"),
+        ('[{"question":"q"', "dpr-json"),
+        ("<top>", "trec"),
+        ("<TOP lang='bn'>", "trec"),
+        ("<DOC>", "trec"),
+        ("<?xml version='1.0'?>", "trec"),
+        ("who\t['x']", "nq"),
+        ("[x]\t['x']", "nq"),
+        ('"q"\t"[\'x\']"', "nq"),
+        ("[1]\tq", "tsv"),
+        ("\t[", "tsv"),
+        ("<topic>\tq", "tsv"),
+        ('"1"\t"q"', "tsv"),
+    ],
+)
+def test_the_format_is_told_by_the_first_line(tmp_path: Path, line: str, name: str) -> None:
+    path = write(tmp_path / "topics.tsv", "", line)
+    assert detect_format(path) == resolve_format(path, "auto") == resolve_format(path, "default") == name
+    assert resolve_format(path, "tsv") == "tsv"
+
+
+def test_answers_of_nq_open(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", '{"question": "q", "answer": ["x"]}', '{"question": "r", "answer": []}')
+    assert read_answers(path) == {"0": ["x"], "1": []}
+    assert "\"answer\" is 'x'" in refusal_of_answers(write(tmp_path / "b", '{"qid":"1","answer":"x"}'))
+    assert "answer '\\ud83d' is not" in refusal_of_answers(
+        write(tmp_path / "c", r'{"qid":"1","answers":["\ud83d"]}')
+    )
+
+
+def refusal_of_answers(path: Path) -> str:
+    with pytest.raises(InputError) as error:
+        read_answers(path)
+    return str(error.value)
 
 
 def test_answers(tmp_path: Path) -> None:

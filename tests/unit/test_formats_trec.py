@@ -1,10 +1,13 @@
 """Runs and qrels."""
 
+import bz2
 import gzip
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.trec import RunWriter, read_qrels, read_run, strictly_decreasing, trec_order
@@ -29,10 +32,14 @@ def single(value: float) -> float:
     return float(struct.unpack("f", struct.pack("f", value))[0])
 
 
-def test_a11_compressed_runs_and_qrels(tmp_path: Path) -> None:
-    (tmp_path / "run.gz").write_bytes(gzip.compress(b"1 Q0 a 1 2.5 t\n"))
-    (tmp_path / "qrels").write_bytes(gzip.compress(b"1 0 a 1\n"))
-    assert read_run(tmp_path / "run.gz") == {"1": [("a", 2.5)]}
+@pytest.mark.parametrize(
+    ("suffix", "pack"),
+    [(".gz", gzip.compress), (".bz2", bz2.compress), (".zst", zstandard.ZstdCompressor().compress)],
+)
+def test_a11_compressed_runs_and_qrels(tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]) -> None:
+    (tmp_path / f"run{suffix}").write_bytes(pack(b"1 Q0 a 1 2.5 t\n"))
+    (tmp_path / "qrels").write_bytes(pack(b"1 0 a 1\n"))
+    assert read_run(tmp_path / f"run{suffix}") == {"1": [("a", 2.5)]}
     assert read_qrels(tmp_path / "qrels") == {"1": {"a": 1}}
 
 
@@ -174,7 +181,7 @@ def test_msmarco_format(tmp_path: Path) -> None:
     with RunWriter(path, tag="t", output_format="msmarco") as writer:
         writer.write("1", [Hit("a", 1.0), Hit("b", 1.0)])
     assert path.read_bytes() == b"1\ta\t1\n1\tb\t2\n"
-    with pytest.raises(UsageError, match="trec, msmarco"):
+    with pytest.raises(UsageError, match="trec, msmarco, kilt"):
         RunWriter(path, tag="t", output_format="csv")
 
 
@@ -187,3 +194,7 @@ def test_a_run_is_whole_or_absent(tmp_path: Path) -> None:
         writer.write("1", [Hit("a", 1.0)])
         raise KeyboardInterrupt
     assert not list(path.parent.iterdir())
+
+
+def test_a_topic_that_looks_like_json_is_a_topic(tmp_path: Path) -> None:
+    assert read_qrels(write(tmp_path / "qrels", "{1} 0 a 1\n")) == {"{1}": {"a": 1}}

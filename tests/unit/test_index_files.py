@@ -20,7 +20,7 @@ import seal_ir
 from seal_ir.errors import IndexDirError, InputError, ModelError, UsageError
 from seal_ir.index import builder, engine, reader
 from seal_ir.index.builder import BuildOptions, build_index
-from seal_ir.index.manifest import MANIFEST, read_manifest
+from seal_ir.index.manifest import MANIFEST, manifest_checksum, read_manifest
 from seal_ir.index.reader import Index
 from seal_ir.records import Document
 from seal_ir.text.tokenizer import TextTokenizer
@@ -51,11 +51,11 @@ def directory(original: Path, tmp_path: Path) -> Path:
 
 
 def edit(directory: Path, **values: Any) -> None:
-    """Change the manifest by hand; without its checksum, or every change would be found by it."""
+    """Change the manifest by hand and make its checksum agree, or every change would be found by that."""
     path = directory / MANIFEST
     known = json.loads(path.read_text(encoding="utf-8")) | values
     del known["checksum"]
-    path.write_text(json.dumps(known), encoding="utf-8")
+    path.write_text(json.dumps(known | {"checksum": manifest_checksum(known)}), encoding="utf-8")
 
 
 def content(directory: Path) -> dict[str, bytes]:
@@ -201,10 +201,7 @@ def test_another_tokenizer(directory: Path) -> None:
     edit(directory, files=files | {"tokenizer.json": fresh["tokenizer.json"]})
     assert "tokenizer.json is not the index's own; rebuild" in refused(directory)
     path.write_text("{}", encoding="utf-8")
-    edit_files = builder.describe_files(directory)
-    values = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
-    values["files"] = edit_files
-    (directory / MANIFEST).write_text(json.dumps(values), encoding="utf-8")
+    edit(directory, files=builder.describe_files(directory))
     with pytest.raises(ModelError, match="not a tokenizer.json"):
         Index(directory)
 
