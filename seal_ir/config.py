@@ -105,6 +105,8 @@ class RankConfig:
         if unknown:
             allowed = ", ".join((BODY, TITLE, QUERY))
             raise UsageError(f"kinds holds {unknown[0]!r}; it may hold {allowed}")
+        if self.weight == "lm" and self.score == "intersective":
+            raise UsageError("weight 'lm' is negative and cannot be summed; use it with score 'max'")
         if not 0.0 <= self.beta <= 1.0:
             raise UsageError(f"beta is {self.beta}; it must lie in [0, 1]")
 

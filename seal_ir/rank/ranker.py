@@ -9,9 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -19,13 +17,13 @@ from numpy.typing import NDArray
 
 from seal_ir.config import RankConfig
 from seal_ir.index.reader import Index
+from seal_ir.rank.candidates import Candidates, Occurrence, locate, preselect
 from seal_ir.rank.coverage import WeightedKey, cover, fill
 from seal_ir.rank.weights import log_odds
 from seal_ir.records import BODY, UNIGRAM, Key, QueryKeys, Ranked, ScoredKey, Unigrams
 from seal_ir.text.symbols import Symbols
 
 MAX_SCORED = 1500
-Occurrence = tuple[int, int]  # position in the list of keys, exclusive end
 
 
 def weigh(query_keys: QueryKeys, config: RankConfig, n_tokens: int) -> list[ScoredKey]:
@@ -70,37 +68,12 @@ def rank(
         max_scored: how many candidates are read and scored in full.
     """
     keys = weigh(query_keys, config, index.n_tokens)
-    found = _locate(index, [item.key for item in keys], config.max_count)
+    candidates = locate(index, [item.key for item in keys], config.max_count)
     scorer = _scorer(index, keys, query_keys.unigrams, config)
-    candidates = _preselected(scorer, found, max(max_scored, n_hits))
-    results = scorer.exact(candidates, found)
+    results = scorer.exact(candidates, scorer.preselected(candidates, max(max_scored, n_hits)))
     docids = {result.document: index.docid(result.document) for result in results}
     results.sort(key=lambda result: (-result.score, docids[result.document]))
     return results[:n_hits]
-
-
-def _locate(index: Index, keys: Sequence[Key], max_count: int) -> dict[int, list[Occurrence]]:
-    """Occurrences of the rare keys by document, ascending."""
-    rare = [i for i, key in enumerate(keys) if key.count <= max_count]
-    occurrences = index.locate(keys[i].ranges for i in rare)
-    numbers = np.repeat(np.array(rare, dtype=np.int64), np.diff(occurrences.offsets))
-    order = np.lexsort((occurrences.ends, numbers, occurrences.documents))
-    documents = occurrences.documents[order]
-    pairs = list(zip(numbers[order].tolist(), occurrences.ends[order].tolist(), strict=True))
-    starts = np.flatnonzero(np.diff(documents, prepend=-1)).tolist()
-    bounds = [*starts, len(pairs)]
-    return {int(documents[lo]): pairs[lo:hi] for lo, hi in pairwise(bounds)}
-
-
-def _preselected(scorer: _Scorer, found: dict[int, list[Occurrence]], n: int) -> list[int]:
-    """The n candidates whose rare keys alone score best, in document order; all where there are fewer."""
-    if len(found) <= n:
-        return sorted(found)
-    first = {document: scorer.rare_score(pairs) for document, pairs in found.items()}
-    least = sorted(first.values(), reverse=True)[n - 1]
-    above = [document for document, score in first.items() if score > least]
-    tied = sorted((d for d, score in first.items() if score == least), key=scorer.index.docid)
-    return sorted(above + tied[: n - len(above)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,36 +88,45 @@ class _Scorer:
     unigram_ranges: dict[int, Key]
     config: RankConfig
 
-    def rare_score(self, pairs: list[Occurrence]) -> float:
-        """Score of a document by the given occurrences alone."""
-        if self.config.score == "max":
-            return self.powers[pairs[0][0]].weight
-        length = max(end for _, end in pairs)
-        return cover(self.powers, pairs, length, self.config.beta).score
+    def preselected(self, candidates: Candidates, n: int) -> list[int]:
+        """The n candidates that score best by their rare keys alone, in document order."""
+        weights = np.array([key.weight for key in self.powers])
 
-    def exact(self, documents: list[int], found: dict[int, list[Occurrence]]) -> list[Ranked]:
-        """Full scores of documents."""
-        if self.config.score == "max" and not self._frequent_matter(documents, found):
-            return [self._best_key(document, found[document]) for document in documents]
+        def docid(i: int) -> str:
+            return self.index.docid(int(candidates.documents[i]))
+
+        if self.config.score == "max":
+            best = weights[candidates.best_keys()]
+            return preselect(lambda i: float(best[i]), best, n, docid)
+        # Shares are at most w^alpha and no key counts twice; rounding of the sum is on the safe side.
+        bounds = candidates.totals(weights) * (1.0 + 1e-12)
+
+        def score(i: int) -> float:
+            pairs = candidates.occurrences(i)
+            length = max(end for _, end in pairs)
+            return cover(self.powers, pairs, length, self.config.beta).score
+
+        return preselect(score, bounds, n, docid)
+
+    def exact(self, candidates: Candidates, chosen: list[int]) -> list[Ranked]:
+        """Full scores of the chosen candidates."""
+        documents = candidates.documents[chosen].tolist()
+        if self.config.score == "max":
+            best = candidates.best_keys()[chosen]
+            if not self.frequent or not len(best) or best.max() < self.frequent[0]:
+                return [self._best_key(*pair) for pair in zip(documents, best.tolist(), strict=True)]
         streams = self.index.streams(documents)
         extra = self._frequent_occurrences(streams)
         results = []
-        for document, stream, more in zip(documents, streams, extra, strict=True):
-            pairs = sorted([*found[document], *more]) if more else found[document]
+        for i, document, stream, more in zip(chosen, documents, streams, extra, strict=True):
+            pairs = sorted([*candidates.occurrences(i), *more])
             if self.config.score == "max":
-                results.append(self._best_key(document, pairs))
+                results.append(self._best_key(document, pairs[0][0]))
             else:
                 results.append(self._intersective(document, stream, pairs))
         return results
 
-    def _frequent_matter(self, documents: list[int], found: dict[int, list[Occurrence]]) -> bool:
-        """Whether a frequent key could be the best key of any document."""
-        if not self.frequent or not documents:
-            return False
-        return max(found[document][0][0] for document in documents) > self.frequent[0]
-
-    def _best_key(self, document: int, pairs: list[Occurrence]) -> Ranked:
-        number = pairs[0][0]
+    def _best_key(self, document: int, number: int) -> Ranked:
         share = self.powers[number].weight
         return Ranked(document, share, (ScoredKey(self.keys[number].key, share),))
 
