@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
     args = _parser().parse_args(arguments)
     spec = read_table(args.table, args.output, Places.from_environment())
     for step in spec.steps:
-        if args.fresh or stale(step, spec, args.table):
+        if args.fresh or stale(step, spec):
             _perform(step)
     rows = [row for row in spec.rows if row.run.is_file()]
     absent = [row.system for row in spec.rows if not row.run.is_file()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 import tomllib
@@ -25,7 +24,7 @@ class Step:
 
     Attributes:
         command: arguments, the first of them the Python that runs this program.
-        makes: files that it writes; it is left out where they are all newer than its table.
+        makes: files that it writes; it is left out where they are newer than all that it reads.
         needs: packages without which it cannot run.
     """
 
@@ -162,9 +161,11 @@ def _row(row: Mapping[str, Any], folder: Path, steps: Sequence[Step]) -> Row:
     return Row(row["system"], run, shlex.join(["python", *made_by.command[1:]]))
 
 
-def stale(step: Step, spec: TableSpec, table: Path) -> bool:
-    """Whether a step has to run: a file it makes is missing, or older than the table or its topics."""
+def stale(step: Step, spec: TableSpec) -> bool:
+    """Whether a step has to run: a file it makes is missing, or older than a file that it reads."""
     if not all(path.exists() for path in step.makes):
         return True
     oldest = min(path.stat().st_mtime for path in step.makes)
-    return oldest < max(os.stat(path).st_mtime for path in (table, spec.topics_file))  # noqa: PTH116
+    reads = [Path(word) for word in step.command[1:] if Path(word) not in step.makes]
+    made_here = {path for other in spec.steps for path in other.makes} | {spec.topics_file}
+    return any(path.stat().st_mtime > oldest for path in reads if path in made_here and path.exists())
