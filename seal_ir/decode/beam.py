@@ -35,9 +35,20 @@ class _Job:
     keys: list[Key] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What stays the same from step to step."""
+
+    generator: Generator
+    index: Index
+    jobs: list[_Job]
+    beam: int
+
+
 class _Beam(NamedTuple):
     """A hypothesis: row of the session, job, symbols so far, their log-probability and ranges."""
 
+    row: int
     job: int
     symbols: tuple[int, ...]
     logprob: float
@@ -47,6 +58,7 @@ class _Beam(NamedTuple):
 class _Forced(NamedTuple):
     """A prefix of the query's n-grams: the model scores it, it does not choose it."""
 
+    row: int
     job: int
     node: NgramNode
     symbols: tuple[int, ...]
@@ -98,7 +110,7 @@ def decode(generator: Generator, index: Index, queries: Sequence[str], config: D
     for row, job in enumerate(jobs):
         if job.kind == BODY:
             unigrams[job.query] = _unigrams(index, session.logprobs[row], config.unigrams)
-    _search(generator, index, session, jobs, queries, config)
+    _search(_Batch(generator, index, jobs, config.beam), session, _forced_roots(index, jobs, queries, config))
     keys: list[list[Key]] = [[] for _ in queries]
     for job in jobs:
         keys[job.query].extend(job.keys)
@@ -106,56 +118,46 @@ def decode(generator: Generator, index: Index, queries: Sequence[str], config: D
     return Decoded(found, len(truncated))
 
 
-def _search(
-    generator: Generator,
-    index: Index,
-    session: Session,
-    jobs: list[_Job],
-    queries: Sequence[str],
-    config: DecodeConfig,
-) -> None:
-    """Run all jobs to their ends; their keys are added to them."""
-    beams = [
-        _Beam(j, (), 0.0, index.everything)
-        if job.kind == BODY
-        else _Beam(j, (BOUNDARY,), 0.0, index.document_start)
-        for j, job in enumerate(jobs)
-    ]
-    rows = list(range(len(jobs)))
-    forced: list[_Forced] = []
-    for j, job in enumerate(jobs):
-        if job.kind == BODY and config.query_words:
+def _forced_roots(
+    index: Index, jobs: Sequence[_Job], queries: Sequence[str], config: DecodeConfig
+) -> list[_Forced]:
+    """The n-grams of each query, all under one node without a symbol, in the rows of the body prompts."""
+    if not config.query_words:
+        return []
+    forced = []
+    for row, job in enumerate(jobs):
+        if job.kind == BODY:
             roots = query_ngrams(index, queries[job.query], config.query_words)
-            node = NgramNode(-1, index.everything, children=roots)
-            forced.append(_Forced(j, node, (), 0.0))
-    forced_rows = [item.job for item in forced]  # at first, row j is job j's prompt
+            forced.append(_Forced(row, row, NgramNode(-1, index.everything, children=roots), (), 0.0))
+    return forced
+
+
+def _search(batch: _Batch, session: Session, forced: list[_Forced]) -> None:
+    """Run all jobs to their ends; their keys are added to them. At first, row j is job j's prompt."""
+    index = batch.index
+    beams = [
+        _Beam(j, j, (), 0.0, index.everything)
+        if job.kind == BODY
+        else _Beam(j, j, (BOUNDARY,), 0.0, index.document_start)
+        for j, job in enumerate(batch.jobs)
+    ]
     step = 1
     while beams or forced:
         logprobs = session.logprobs
-        beams, moves = _grow(generator, index, jobs, beams, rows, logprobs, config.beam, step)
-        forced, forced_moves = _score(jobs, forced, forced_rows, logprobs)
-        rows = list(range(len(beams)))
-        forced_rows = list(range(len(beams), len(beams) + len(forced)))
+        beams, moves = _grow(batch, beams, logprobs, step)
+        forced, forced_moves = _score(batch.jobs, forced, logprobs, len(beams))
         moves += forced_moves
         if moves:
             session.advance(np.array([move.row for move in moves]), np.array([move.token for move in moves]))
         step += 1
 
 
-def _grow(
-    generator: Generator,
-    index: Index,
-    jobs: list[_Job],
-    beams: list[_Beam],
-    rows: list[int],
-    logprobs: Floats,
-    width: int,
-    step: int,
-) -> tuple[list[_Beam], list[_Move]]:
+def _grow(batch: _Batch, beams: list[_Beam], logprobs: Floats, step: int) -> tuple[list[_Beam], list[_Move]]:
     """One step of all beams: keys are added to the jobs; returns the surviving beams and their moves."""
     if not beams:
         return [], []
-    candidates = _candidates(generator, index, jobs, beams, rows, logprobs)
+    jobs, width = batch.jobs, batch.beam
+    candidates = _candidates(batch, beams, logprobs)
     job_of_beam = np.array([beam.job for beam in beams])
     job_of_candidate = job_of_beam[candidates.beams]
     survivors: list[_Beam] = []
@@ -171,6 +173,7 @@ def _grow(
         for at in best:
             beam, symbol = beams[candidates.beams[at]], int(candidates.symbols[at])
             grown = _Beam(
+                len(survivors),
                 int(j),
                 (*beam.symbols, symbol),
                 float(candidates.scores[at]),
@@ -181,7 +184,7 @@ def _grow(
                 jobs[j].keys.append(_key(grown.symbols, grown.logprob, grown.ranges, jobs[j].kind))
             if not ended and n_kept < width and step < jobs[j].steps:
                 survivors.append(grown)
-                moves.append(_Move(rows[candidates.beams[at]], int(candidates.tokens[at])))
+                moves.append(_Move(beam.row, int(candidates.tokens[at])))
                 n_kept += 1
     return survivors, moves
 
@@ -197,28 +200,22 @@ class _Candidates(NamedTuple):
     successors: Successors
 
 
-def _candidates(
-    generator: Generator,
-    index: Index,
-    jobs: list[_Job],
-    beams: list[_Beam],
-    rows: list[int],
-    logprobs: Floats,
-) -> _Candidates:
+def _candidates(batch: _Batch, beams: list[_Beam], logprobs: Floats) -> _Candidates:
     """What may follow each beam: any token inside a field, or the end of a title that has begun."""
     # Beams of different queries often share a range (all do in the first step): ask once.
     ranges, which = np.unique(np.stack([beam.ranges for beam in beams]), axis=0, return_inverse=True)
-    successors = index.successors(np.ascontiguousarray(ranges))
+    successors = batch.index.successors(np.ascontiguousarray(ranges))
     owner, entries = _expanded(successors.offsets, which.reshape(-1))
     symbols = successors.symbols[entries]
-    may_end = np.array([jobs[beam.job].kind == TITLE and len(beam.symbols) > 1 for beam in beams])
+    may_end = np.array([batch.jobs[beam.job].kind == TITLE and len(beam.symbols) > 1 for beam in beams])
     ends = symbols == TITLE_END
-    tokens = np.where(ends, generator.title_end, symbols.astype(np.int64) - FIRST_TOKEN)
+    tokens = np.where(ends, batch.generator.title_end, symbols.astype(np.int64) - FIRST_TOKEN)
     allowed = (symbols >= FIRST_TOKEN) | (ends & may_end[owner])
     allowed &= tokens < logprobs.shape[1]
     owner, entries, symbols, tokens = owner[allowed], entries[allowed], symbols[allowed], tokens[allowed]
     so_far = np.array([beam.logprob for beam in beams])
-    scores = so_far[owner] + logprobs[np.asarray(rows)[owner], tokens]
+    rows = np.array([beam.row for beam in beams])
+    scores = so_far[owner] + logprobs[rows[owner], tokens]
     finite = np.isfinite(scores)
     return _Candidates(
         owner[finite], symbols[finite], tokens[finite], scores[finite], entries[finite], successors
@@ -245,23 +242,28 @@ def _best(
 
 
 def _score(
-    jobs: list[_Job], forced: list[_Forced], rows: list[int], logprobs: Floats
+    jobs: list[_Job], forced: list[_Forced], logprobs: Floats, first_row: int
 ) -> tuple[list[_Forced], list[_Move]]:
-    """One step of the query's n-grams: whole ones become keys; returns what goes on, and its moves."""
+    """One step of the query's n-grams: whole ones become keys; returns what goes on, and its moves.
+
+    What goes on takes the session's rows from `first_row`, behind the beams.
+    """
     going: list[_Forced] = []
     moves: list[_Move] = []
-    for item, row in zip(forced, rows, strict=True):
+    for item in forced:
         for child in item.node.children:
             token = child.symbol - FIRST_TOKEN
-            logprob = item.logprob + float(logprobs[row, token]) if token < logprobs.shape[1] else -np.inf
+            logprob = (
+                item.logprob + float(logprobs[item.row, token]) if token < logprobs.shape[1] else -np.inf
+            )
             if not np.isfinite(logprob):
                 continue
             symbols = (*item.symbols, child.symbol)
             if child.whole:
                 jobs[item.job].keys.append(_key(symbols, logprob, child.ranges, QUERY))
             if child.children:
-                going.append(_Forced(item.job, child, symbols, logprob))
-                moves.append(_Move(row, token))
+                going.append(_Forced(first_row + len(going), item.job, child, symbols, logprob))
+                moves.append(_Move(item.row, token))
     return going, moves
 
 
