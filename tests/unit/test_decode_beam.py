@@ -253,16 +253,16 @@ def test_no_titles_no_query_ngrams_no_unigrams(index: Index, stub) -> None:
     assert len(found.unigrams.symbols) == 0
 
 
-def test_c5_runs_are_the_same_bytes_for_every_batch_size_and_order(
+def test_c5_runs_are_the_same_bytes_for_every_batch_size_order_and_threads(
     index: Index, stub, tmp_path: Path
 ) -> None:
     qids = [f"q{i}" for i in range(len(QUERIES))]
     written = []
     config = SearchConfig(rank=RankConfig(smoothing=0.0))  # so small a corpus has no weights otherwise
-    for batch_size, order in [(1, 1), (3, 1), (8, 1), (3, -1)]:
+    for batch_size, order, threads in [(1, 1, 1), (3, 1, 8), (8, 1, 1), (8, 1, 8), (3, -1, 8)]:
         searcher = SealSearcher(index.directory, stub, config=config, batch_size=batch_size)
-        hits = searcher.batch_search(QUERIES[::order], qids[::order], k=5, threads=2)
-        path = tmp_path / f"{batch_size}{order}.trec"
+        hits = searcher.batch_search(QUERIES[::order], qids[::order], k=5, threads=threads)
+        path = tmp_path / f"{batch_size}{order}{threads}.trec"
         with RunWriter(path, tag="stub") as writer:
             for qid in qids:
                 writer.write(qid, hits[qid])
