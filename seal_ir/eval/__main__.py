@@ -17,6 +17,7 @@ from seal_ir.eval.texts import Texts, collection_texts, index_directory, index_t
 from seal_ir.formats.collections import collection_kinds
 from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.named import Places
+from seal_ir.pyserini_plugin import is_lucene_index, lucene_texts
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -34,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
         help="ir_measures' names (Success@1 Rprec nDCG@10) and AnswerAccuracy@k;"
         f" default: {' '.join(ANSWER_DEFAULTS)} with answers, {' '.join(QRELS_DEFAULTS)} with judgements",
     )
-    add("--index", help="our index that was searched (directory or name), for AnswerAccuracy@k")
+    add("--index", help="index that was searched, ours (directory or name) or Lucene's, for AnswerAccuracy@k")
     add("--collection", default="JsonCollection", help=f"of --input: {', '.join(collection_kinds())}")
     add("--input", type=Path, help="collection that was searched, instead of --index: file or folder")
     add("--regex", action="store_true", help="answers are regular expressions")
@@ -113,7 +114,8 @@ def _default_columns(args: argparse.Namespace, sources: Sources, has_texts: bool
 
 def _texts(args: argparse.Namespace, places: Places) -> Texts:
     if args.index is not None:
-        return index_texts(index_directory(args.index, places))
+        directory = index_directory(args.index, places)
+        return lucene_texts(directory) if is_lucene_index(directory) else index_texts(directory)
     return collection_texts(args.collection, args.input)
 
 
