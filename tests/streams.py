@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from seal_ir.index.engine import SDSL, Ints, build_engine, open_engine
+from seal_ir.index.engine import SDSL, EngineSpec, Ints, build_engine, open_engine
 from seal_ir.index.reader import Index
 from seal_ir.text.symbols import Symbols
 from seal_ir.text.tokenizer import TextTokenizer
@@ -109,7 +109,7 @@ def _sdsl(streams: Sequence[Sequence[int]]) -> Any:
     starts = np.cumsum([0, *map(len, streams)])[:-1].astype(np.int64)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "fm.bin"
-        build_engine(SDSL, path, symbols, starts, Path(folder))
+        build_engine(EngineSpec(SDSL), path, symbols, starts, Path(folder))
         return open_engine(SDSL, path)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from seal_ir.errors import IndexDirError, InputError, UsageError
 from seal_ir.index.documents import Text, write_documents
-from seal_ir.index.engine import SDSL, build_engine
+from seal_ir.index.engine import SDSL, EngineSpec, build_engine
 from seal_ir.index.manifest import MANIFEST, Manifest, SegmentInfo, describe_files
 from seal_ir.index.reader import ENGINE_FILE, TOKENIZER_FILE
 from seal_ir.records import Document
@@ -40,7 +40,7 @@ class BuildOptions:
         max_segment_tokens: a segment is closed before it would pass this many symbols.
     """
 
-    engine: str = SDSL
+    engine: EngineSpec = EngineSpec(SDSL)
     max_segment_tokens: int = MAX_SEGMENT_TOKENS
 
 
@@ -148,7 +148,9 @@ def _tokenised(
             yield document, stream(ids[2 * i], ids[2 * i + 1]), exact
 
 
-def _write_segment(working: Path, name: str, block: _Block, engine: str, progress: Progress) -> SegmentInfo:
+def _write_segment(
+    working: Path, name: str, block: _Block, engine: EngineSpec, progress: Progress
+) -> SegmentInfo:
     folder, temporary = working / name, working / "temporary"
     folder.mkdir()
     temporary.mkdir()
@@ -158,7 +160,7 @@ def _write_segment(working: Path, name: str, block: _Block, engine: str, progres
     build_engine(engine, folder / ENGINE_FILE, np.concatenate(block.streams), starts, temporary)
     write_documents(folder, block.ids, block.texts)
     shutil.rmtree(temporary)
-    return SegmentInfo(name, engine, len(block.ids), block.n_tokens)
+    return SegmentInfo(name, engine.name, len(block.ids), block.n_tokens)
 
 
 def _clear_debris(directory: Path, working: Path) -> None:

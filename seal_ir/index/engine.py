@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,12 +12,44 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from seal_ir.errors import IndexDirError
+from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.text.symbols import BOUNDARY, Symbols
 
 Ints = NDArray[np.int64]
-SDSL = "sdsl"
-_INSTALL = "install libsdsl-dev (apt) and run `make install` again"
+NATIVE, SDSL = "native", "sdsl"
+ENGINES = (NATIVE, SDSL)
+SAMPLE_RATES = {
+    "default": 8,
+    "small": 32,
+    "fast": 1,
+}  # of native's layouts: every so manieth position is kept
+_INSTALL = {
+    NATIVE: "run `make install` again",
+    SDSL: "install libsdsl-dev (apt) and run `make install` again",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSpec:
+    """Which FM-index to build.
+
+    Attributes:
+        name: "native", or "sdsl" (the engine of the paper).
+        layout: how positions are stored: "default", "small" (slower to locate) or "fast" (larger);
+            sdsl has the default only.
+    """
+
+    name: str = NATIVE
+    layout: str = "default"
+
+    def __post_init__(self) -> None:
+        """Refuse names that mean nothing."""
+        if self.name not in ENGINES:
+            raise UsageError(f"unknown index engine {self.name!r}; this version has: {', '.join(ENGINES)}")
+        if self.layout not in SAMPLE_RATES:
+            raise UsageError(f"unknown layout {self.layout!r}; choose one of {', '.join(SAMPLE_RATES)}")
+        if self.name == SDSL and self.layout != "default":
+            raise UsageError(f"the sdsl engine has no layout {self.layout!r}; it has the default only")
 
 
 class Engine(Protocol):
@@ -56,28 +90,56 @@ class Engine(Protocol):
         ...
 
 
-def build_engine(name: str, path: Path, symbols: Symbols, starts: Ints, temp_dir: Path) -> None:
+def build_engine(
+    spec: EngineSpec,
+    path: Path,
+    symbols: Symbols,
+    starts: Ints,
+    temp_dir: Path,
+    progress: Callable[[str], None] = lambda phase: None,
+) -> None:
     """Write the FM-index of a segment.
 
     Args:
-        name: the engine's name.
+        spec: which engine.
         path: file to write.
         symbols: streams of all documents, uint32 [n].
         starts: where each stream starts, int64 [n_documents].
         temp_dir: existing folder for temporary files.
+        progress: told the name of each phase when it begins.
 
     Raises:
-        IndexDirError: the engine is unknown or was not built, or the disk or memory is full.
+        IndexDirError: the engine was not built, or the disk or memory is full.
     """
-    module = _sdsl(name)
     try:
-        module.build(utf8(path), symbols, starts, BOUNDARY, utf8(temp_dir))
+        if spec.name == NATIVE:
+            from seal_ir.index.native import build_native
+
+            build_native(path, symbols, starts, SAMPLE_RATES[spec.layout], progress)
+        else:
+            progress("indexing")
+            _module(SDSL).build(utf8(path), symbols, starts, BOUNDARY, utf8(temp_dir))
     except RuntimeError as error:
         raise IndexDirError(f"the index cannot be written: {error}") from error
     except MemoryError as error:
         raise IndexDirError(
-            f"not enough memory to index {len(symbols):,} tokens at once (8 bytes each and the text)"
+            f"not enough memory to index {len(symbols):,} tokens at once: about "
+            f"{build_memory(spec, len(symbols)) >> 20:,} MiB beside the text; see --memory"
         ) from error
+
+
+def build_memory(spec: EngineSpec, n_tokens: int, n_distinct: int = 0) -> int:
+    """Bytes that building a segment takes at its peak, the input (4 bytes a token) not counted.
+
+    Args:
+        spec: which engine.
+        n_tokens: tokens of the segment.
+        n_distinct: distinct tokens among them, as far as known.
+    """
+    fixed = 16 << 20  # sorting buckets and tables of the alphabet
+    if spec.name == SDSL:
+        return 8 * n_tokens + fixed
+    return (22 if n_distinct > 1 << 16 else 12) * n_tokens + fixed
 
 
 def open_engine(name: str, path: Path) -> Engine:
@@ -86,7 +148,9 @@ def open_engine(name: str, path: Path) -> Engine:
     Raises:
         IndexDirError: the engine is unknown or was not built, or the file is damaged.
     """
-    module = _sdsl(name)
+    if name not in ENGINES:
+        raise IndexDirError(f"unknown index engine {name!r}; this version has: {', '.join(ENGINES)}")
+    module = _module(name)
     try:
         engine: Engine = module.Engine.open(utf8(path))
     except (RuntimeError, ValueError) as error:
@@ -99,11 +163,9 @@ def utf8(path: str | Path) -> str:
     return os.fsencode(path).decode("utf-8", "surrogateescape")
 
 
-def _sdsl(name: str) -> Any:
+def _module(name: str) -> Any:
     """The extension module; by its name, or import-linter would take it for the package `seal_ir`."""
-    if name != SDSL:
-        raise IndexDirError(f"unknown index engine {name!r}; this version has: {SDSL}")
     try:
-        return import_module("seal_ir._sdsl")
+        return import_module(f"seal_ir._{name}")
     except ImportError as error:
-        raise IndexDirError(f"the sdsl engine was not built here: {_INSTALL} ({error})") from error
+        raise IndexDirError(f"the {name} engine was not built here: {_INSTALL[name]} ({error})") from error
