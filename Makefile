@@ -61,13 +61,13 @@ lint: install  ## check style, types and layers
 	$(VENV)/bin/lint-imports
 	@command -v clang-format >/dev/null || exit 0; clang-format --dry-run -Werror cpp/*.hpp cpp/*/*.hpp cpp/*/*.cpp
 
-bench: install  ## measure the engine on 8 million tokens and the whole search, into runs/bench/
-	$(PYTHON) tests/bench/bench_engine.py --tokens 8000000 --output runs/bench/engine.json
+bench: install  ## measure the index (on the real corpus where it is indexed) and the whole search, into runs/bench/
+	$(PYTHON) tests/bench/bench_index.py $(if $(wildcard $(CACHE)/indexes/wikipedia-sample/index.json),--index wikipedia-sample --tokens 1000000 all,--tokens 1000000 8000000)
 	$(PYTHON) tests/bench/bench_search.py --output runs/bench/search.json
 
 bench-quick: install  ## the same on 1 million tokens and few queries
-	$(PYTHON) tests/bench/bench_engine.py --tokens 1000000 --output runs/bench/engine.json
-	$(PYTHON) tests/bench/bench_search.py --queries 8 --output runs/bench/search.json
+	$(PYTHON) tests/bench/bench_index.py
+	$(PYTHON) tests/bench/bench_search.py --quick --output runs/bench/search.json
 
 # With TABLE, that table; else the demo's and, where the real data is, the one over 10,000 passages.
 TABLE ?= demo $(if $(SEAL_IR_DATA),nq-10k)
@@ -86,7 +86,10 @@ comma := ,
 define sanitize
 	cmake -S . -B build/$(1) -DSEAL_IR_SANITIZE=$(2) -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
 	cmake --build build/$(1) -j 2 >/dev/null
+	build/$(1)/native_test
+	build/$(1)/rank_test
 	build/$(1)/scan_test
+	build/$(1)/published_test
 endef
 
 clean:  ## remove what was built and measured; the virtual environment and the cache stay

@@ -129,3 +129,93 @@ class Engine:
         Raises:
             IndexError: A document does not exist.
         """
+
+def build_published(path: str, symbols: NDArray[np.uint32]) -> None:
+    """Write an index as the published system does in memory: `construct_im` of a default `csa_wt_int<>`.
+
+    For tests and benchmarks. Takes 30 to 40 bytes of memory per symbol.
+
+    Args:
+        path: The file to write.
+        symbols: uint32 [n], the text in reading order; it is stored reversed. 0 is not allowed.
+
+    Raises:
+        ValueError: There are no symbols, or one is 0.
+        RuntimeError: The file cannot be written.
+    """
+
+class Published:
+    """The text of an index that the published system wrote; a walk through it from its first symbol."""
+
+    @staticmethod
+    def open(path: str) -> Published:
+        """Map a `.fmi` file and make it ready to be read: 4 bytes of memory per symbol, about 0.1 us.
+
+        Raises:
+            RuntimeError: The file is absent, of another kind, damaged or too large to be read.
+        """
+
+    @property
+    def n_rows(self) -> int:
+        """One more than there are symbols in the text."""
+
+    @property
+    def n_symbols(self) -> int:
+        """Number of distinct symbols."""
+
+    def read(self, n: int) -> NDArray[np.uint32]:
+        """The next at most `n` symbols of the text in reading order, uint32; none when all are read.
+
+        Raises:
+            RuntimeError: The text ends early: the file is damaged.
+        """
+
+class Baseline:
+    """The published configuration, searched as the published system does, to measure against.
+
+    Each operation gives the CPU seconds of its C++ loop first: no Python, no conversion of arrays is in them.
+    The sizes in a file are checked, its contents are trusted: open nothing but files of `build_published`.
+    N-gram i is `symbols[offsets[i]:offsets[i + 1]]`.
+    """
+
+    @staticmethod
+    def open(path: str) -> Baseline:
+        """Load a file of `build_published`.
+
+        Raises:
+            RuntimeError: The file is absent, of another kind or truncated.
+        """
+
+    @property
+    def n_rows(self) -> int:
+        """One more than there are symbols in the text."""
+
+    @property
+    def load_seconds(self) -> float:
+        """CPU seconds that sdsl-lite's loader took."""
+
+    def extend(
+        self, ranges: NDArray[np.int64], symbols: NDArray[np.uint32]
+    ) -> tuple[float, NDArray[np.int64]]:
+        """Seconds, and ranges int64 [n, 2] with a symbol appended: one step each, from a kept range."""
+
+    def find(
+        self, offsets: NDArray[np.int64], symbols: NDArray[np.uint32]
+    ) -> tuple[float, NDArray[np.int64]]:
+        """Seconds, and ranges int64 [n, 2] of n-grams, each walked from its first symbol."""
+
+    def successors(
+        self, offsets: NDArray[np.int64], symbols: NDArray[np.uint32]
+    ) -> tuple[float, NDArray[np.int64]]:
+        """Seconds, and how many distinct symbols follow each n-gram, int64 [n].
+
+        Each n-gram is walked from its first symbol and gets vectors of its own as long as the alphabet.
+        """
+
+    def locate(self, rows: NDArray[np.int64], starts: NDArray[np.int64]) -> tuple[float, NDArray[np.int64]]:
+        """Seconds, and document and exclusive end of each row, int64 [n, 2], by bisection over `starts`."""
+
+    def extract(
+        self, documents: NDArray[np.int64], starts: NDArray[np.int64]
+    ) -> tuple[float, NDArray[np.int64], NDArray[np.uint32]]:
+        """Seconds, and the streams of documents: offsets int64 [n + 1] and symbols uint32 [m]."""

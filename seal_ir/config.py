@@ -49,6 +49,8 @@ class DecodeConfig:
         title_steps: longest title in tokens, its end symbol included (paper: 15); 0 writes no titles.
         query_words: word n-grams of the query up to this many words become keys; 0 for none.
         unigrams: how many tokens of the first step's distribution are kept (published: 5,000).
+        rescore: read all keys again in a second forward pass; where the prompts are the same it changes
+            nothing but time (the beam has the probabilities already).
     """
 
     beam: int = 15
@@ -56,6 +58,7 @@ class DecodeConfig:
     title_steps: int = 15
     query_words: int = 3
     unigrams: int = 5000
+    rescore: bool = False
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
@@ -113,11 +116,24 @@ class RankConfig:
 
 @dataclass(frozen=True, slots=True)
 class SearchConfig:
-    """A preset by name and the settings it stands for; printed and saved beside every run."""
+    """A preset by name and the settings it stands for; printed and saved beside every run.
+
+    Attributes:
+        preset: the name.
+        decode, rank: the settings.
+        slow_path: decode and rank as the published system does, for benchmarks: see decode/published.py and
+            rank/published.py.
+    """
 
     preset: str = "intersective"
     decode: DecodeConfig = DecodeConfig()
     rank: RankConfig = RankConfig()
+    slow_path: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what the slow path cannot do."""
+        if self.slow_path and (self.rank.score, self.rank.weight) != ("intersective", "lm-fm"):
+            raise UsageError(f"preset {self.preset!r} has score 'intersective' and weight 'lm-fm' only")
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain JSON values."""
@@ -136,6 +152,7 @@ PRESETS: Mapping[str, SearchConfig] = MappingProxyType(
         ),
         "intersective": SearchConfig("intersective"),
         "paper": SearchConfig("paper", rank=RankConfig(smoothing=0.0, unigram_alpha=True)),
+        "published": SearchConfig("published", DecodeConfig(rescore=True), slow_path=True),
     }
 )
 
@@ -181,11 +198,16 @@ def covering(configs: list[SearchConfig]) -> DecodeConfig:
     """Decoding settings whose keys serve every one of `configs`, so that one decoding does for all.
 
     Raises:
-        UsageError: the configs differ in beam, which no single decoding can serve.
+        UsageError: the configs differ in what no single decoding can serve: beam, rescoring, the slow path.
     """
     beams = sorted({config.decode.beam for config in configs})
     if len(beams) != 1:
         raise UsageError(f"presets with different beams {beams} cannot share one decoding")
+    if len({(config.slow_path, config.decode.rescore) for config in configs}) != 1:
+        names = ", ".join(config.preset for config in configs)
+        raise UsageError(
+            f"presets {names} cannot share one decoding: 'published' and those with rescore run alone"
+        )
     decodes = [config.decode for config in configs]
     return DecodeConfig(
         beam=beams[0],
@@ -193,6 +215,7 @@ def covering(configs: list[SearchConfig]) -> DecodeConfig:
         title_steps=max(d.title_steps for d in decodes),
         query_words=max(d.query_words for d in decodes),
         unigrams=max(d.unigrams for d in decodes),
+        rescore=decodes[0].rescore,
     )
 
 

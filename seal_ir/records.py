@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,11 +13,15 @@ BODY, TITLE, QUERY, UNIGRAM = "body", "title", "query", "unigram"
 
 
 class Document(NamedTuple):
-    """One passage of a collection. `id` is an opaque string without white space."""
+    """One passage of a collection. `id` is an opaque string without white space.
+
+    `raw` is the record as it was read, where the reader was asked to keep it and the format has one.
+    """
 
     id: str
     title: str
     text: str
+    raw: str | None = None
 
 
 class Query(NamedTuple):
@@ -86,7 +91,7 @@ class Ranked(NamedTuple):
 
     document: int
     score: float
-    matched: tuple[ScoredKey, ...]
+    matched: Sequence[ScoredKey]
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,27 @@ def sdsl(documents: Documents, boundary: int = BOUNDARY) -> Probe:
         return Probe(_sdsl.Engine.open(path))
 
 
-FACTORIES: dict[str, Factory] = {"sdsl": sdsl}
-MODULES = {"sdsl": "seal_ir._sdsl"}
+def native(documents: Documents, boundary: int = BOUNDARY, sample_rate: int = 8) -> Probe:
+    from seal_ir import _native
+    from seal_ir.index.native import suffix_array
+
+    streams, starts = flatten(documents)
+    alphabet, text = _native.densify(streams, starts, boundary)
+    suffixes = suffix_array(text, len(text) // len(streams))
+    builder = _native.Builder.make(alphabet, text, suffixes, starts, boundary, sample_rate)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "index")
+        builder.save(path)
+        return Probe(_native.Engine.open(path))  # the file stays mapped when its name is gone
+
+
+FACTORIES: dict[str, Factory] = {
+    "native": native,
+    "native-small": partial(native, sample_rate=32),
+    "native-fast": partial(native, sample_rate=1),
+    "sdsl": sdsl,
+}
+MODULES = {name: f"seal_ir._{name.split('-')[0]}" for name in FACTORIES}
 
 
 def ticks_during(call: Callable[[], object]) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from seal_ir.decode.following import HostTokens
 from seal_ir.decode.model import Floats, Generator, Ints, Prompt
 from seal_ir.index.builder import BuildOptions, build_index
 from seal_ir.index.reader import Index
@@ -78,8 +79,12 @@ class StubSession:
         self._check_lengths()
 
     @property
-    def logprobs(self) -> Floats:
-        return np.stack([self._model.following(prompt, written) for prompt, written in self._rows])
+    def following(self) -> HostTokens:
+        return HostTokens(self._logprobs, self._model.n_vocabulary)
+
+    def _logprobs(self, rows: Ints) -> Floats:
+        known = [self._model.following(*self._rows[row]) for row in rows.tolist()]
+        return np.array(known, dtype=np.float32).reshape(-1, self._model.n_vocabulary)
 
     def advance(self, rows: Ints, tokens: Ints) -> None:
         assert len(rows) == len(tokens) > 0

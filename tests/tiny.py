@@ -81,9 +81,11 @@ def build(
     documents: Iterable[Document] = DOCUMENTS,
     max_segment_tokens: int = 1 << 30,
     text_tokenizer: TextTokenizer | None = None,
+    **options: Any,
 ) -> Manifest:
-    options = BuildOptions(max_segment_tokens=max_segment_tokens)
-    return build_index(documents, directory, text_tokenizer or tokenizer(), about, options)
+    """Build an index of documents; `options` are `BuildOptions`."""
+    building = BuildOptions(max_segment_tokens=max_segment_tokens, **options)
+    return build_index(documents, directory, text_tokenizer or tokenizer(), about, building)
 
 
 def built(directory: Path, *args: Any, **options: Any) -> Index:

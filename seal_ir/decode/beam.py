@@ -1,28 +1,34 @@
 """Constrained beam search: from queries to keys.
 
 All decodings of a batch (body and title of every query) and the query's own n-grams advance together:
-one call to the model and one call to the index per step. A beam carries its range, so that extending it
-is one backward-search step; nothing is ever searched from scratch.
+one call of the model per step, and a few of the index for all. A beam carries its range, so that extending
+it is one backward-search step; nothing is ever searched from scratch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from seal_ir.config import DecodeConfig
-from seal_ir.decode.model import Floats, Generator, Session
+from seal_ir.decode.constraint import Constraint, CostRule
+from seal_ir.decode.forced import Forced, Scored, forced_roots, steps_of, taken
+from seal_ir.decode.hypotheses import Beams, Candidates, rank_in_group
+from seal_ir.decode.model import Generator, Ints, Prompt, Session
 from seal_ir.decode.prompts import make_prompt
-from seal_ir.decode.query_ngrams import MAX_NGRAM_TOKENS, NgramNode, query_ngrams
-from seal_ir.index.engine import Ints
-from seal_ir.index.reader import Index, Successors
-from seal_ir.records import BODY, QUERY, TITLE, Key, QueryKeys, Range, Unigrams
-from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END, Symbols
+from seal_ir.decode.query_ngrams import MAX_NGRAM_TOKENS
+from seal_ir.decode.stopwatch import Stopwatch
+from seal_ir.decode.unigrams import NO_UNIGRAMS, first_unigrams
+from seal_ir.index.reader import Index
+from seal_ir.records import BODY, QUERY, TITLE, Key, QueryKeys, Range
+from seal_ir.text.symbols import BOUNDARY, TITLE_END
 
-_NO_UNIGRAMS = Unigrams(np.empty(0, np.uint32), np.empty(0), np.empty(0, np.int64))
+_DEFAULT_RULE = CostRule()
 
 
 @dataclass(slots=True)
@@ -35,56 +41,68 @@ class _Job:
     keys: list[Key] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """What stays the same from step to step."""
-
-    generator: Generator
-    index: Index
-    jobs: list[_Job]
-    beam: int
-
-
-class _Beam(NamedTuple):
-    """A hypothesis: row of the session, job, symbols so far, their log-probability and ranges."""
-
-    row: int
-    job: int
-    symbols: tuple[int, ...]
-    logprob: float
-    ranges: Ints  # [n_segments, 2]
-
-
-class _Forced(NamedTuple):
-    """A prefix of the query's n-grams: the model scores it, it does not choose it."""
-
-    row: int
-    job: int
-    node: NgramNode
-    symbols: tuple[int, ...]
-    logprob: float
-
-
-class _Move(NamedTuple):
-    """One new row of the session: the row that it continues, and by which token."""
-
-    row: int
-    token: int
-
-
 class Decoded(NamedTuple):
-    """The keys of a batch of queries, and how many of the queries had to be truncated."""
+    """The keys of a batch of queries.
+
+    Attributes:
+        queries: the keys of each.
+        n_truncated: how many of the queries had to be cut to fit the model.
+        seconds: of the whole batch, by part: "model" (forward passes), "read" (softmax and selection; on
+            an accelerator waiting for the forward pass too), "constraint" (the index) and "other".
+    """
 
     queries: list[QueryKeys]
     n_truncated: int
+    seconds: Mapping[str, float] = MappingProxyType({})
 
 
-def decode(generator: Generator, index: Index, queries: Sequence[str], config: DecodeConfig) -> Decoded:
+def decode(
+    generator: Generator,
+    index: Index,
+    queries: Sequence[str],
+    config: DecodeConfig,
+    rule: CostRule = _DEFAULT_RULE,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Decoded:
     """Let the model write keys for a batch of queries.
 
     Every key occurs in the corpus; a query without text gives none. The result for a query depends on
-    neither the others in the batch nor their order.
+    neither the others in the batch nor their order, nor on `rule`.
+
+    Args:
+        generator: the model.
+        index: the index.
+        queries: the queries.
+        config: beam, steps and what else to write.
+        rule: when to enumerate continuations and when to verify them.
+        clock: for `Decoded.seconds`; `time.process_time` counts seconds of the processors.
     """
+    started, watch = clock(), Stopwatch(clock)
+    jobs, prompts, n_truncated = _jobs(generator, queries, config)
+    if not jobs:
+        return Decoded([QueryKeys((), NO_UNIGRAMS) for _ in queries], 0)
+    with watch.part("model"):
+        session = generator.model.start(prompts)
+    bodies = np.array([row for row, job in enumerate(jobs) if job.kind == BODY], dtype=np.int64)
+    with watch.part("read"):
+        found = first_unigrams(index, session.following, bodies, config.unigrams)
+    unigrams = {jobs[row].query: of_row for row, of_row in zip(bodies.tolist(), found, strict=True)}
+    texts = [(row, queries[jobs[row].query]) for row in bodies.tolist()]
+    constraint = Constraint(index, generator.title_end, 2 * config.beam, rule, watch)
+    search = _Search(jobs, constraint, session, config.beam, watch)
+    search.run(_first_beams(index, jobs), forced_roots(index, texts, config.query_words))
+    keys: list[list[Key]] = [[] for _ in queries]
+    for job in jobs:
+        keys[job.query].extend(job.keys)
+    decoded = [QueryKeys(tuple(k), unigrams.get(number, NO_UNIGRAMS)) for number, k in enumerate(keys)]
+    watch.seconds["other"] = clock() - started - sum(watch.seconds.values())
+    return Decoded(decoded, n_truncated, watch.seconds)
+
+
+def _jobs(
+    generator: Generator, queries: Sequence[str], config: DecodeConfig
+) -> tuple[list[_Job], list[Prompt], int]:
+    """What to decode, the prompts for it, and how many queries had to be cut."""
     jobs: list[_Job] = []
     prompts = []
     truncated = set()
@@ -103,185 +121,67 @@ def decode(generator: Generator, index: Index, queries: Sequence[str], config: D
                 prompts.append(made.prompt)
                 if made.truncated:
                     truncated.add(number)
-    if not jobs:
-        return Decoded([QueryKeys((), _NO_UNIGRAMS) for _ in queries], 0)
-    session = generator.model.start(prompts)
-    unigrams = [_NO_UNIGRAMS] * len(queries)
-    for row, job in enumerate(jobs):
-        if job.kind == BODY:
-            unigrams[job.query] = _unigrams(index, session.logprobs[row], config.unigrams)
-    _search(_Batch(generator, index, jobs, config.beam), session, _forced_roots(index, jobs, queries, config))
-    keys: list[list[Key]] = [[] for _ in queries]
-    for job in jobs:
-        keys[job.query].extend(job.keys)
-    found = [QueryKeys(tuple(k), u) for k, u in zip(keys, unigrams, strict=True)]
-    return Decoded(found, len(truncated))
+    return jobs, prompts, len(truncated)
 
 
-def _forced_roots(
-    index: Index, jobs: Sequence[_Job], queries: Sequence[str], config: DecodeConfig
-) -> list[_Forced]:
-    """The n-grams of each query, all under one node without a symbol, in the rows of the body prompts."""
-    if not config.query_words:
-        return []
-    forced = []
-    for row, job in enumerate(jobs):
-        if job.kind == BODY:
-            roots = query_ngrams(index, queries[job.query], config.query_words)
-            forced.append(_Forced(row, row, NgramNode(-1, index.everything, children=roots), (), 0.0))
-    return forced
+def _first_beams(index: Index, jobs: Sequence[_Job]) -> Beams:
+    """One beam for each job, with nothing written."""
+    n = len(jobs)
+    titles = np.array([job.kind == TITLE for job in jobs])
+    starts = [index.document_start if title else index.everything for title in titles.tolist()]
+    return Beams(np.arange(n), titles, np.empty((n, 0), np.uint32), np.zeros(n), np.stack(starts))
 
 
-def _search(batch: _Batch, session: Session, forced: list[_Forced]) -> None:
-    """Run all jobs to their ends; their keys are added to them. At first, row j is job j's prompt."""
-    index = batch.index
-    beams = [
-        _Beam(j, j, (), 0.0, index.everything)
-        if job.kind == BODY
-        else _Beam(j, j, (BOUNDARY,), 0.0, index.document_start)
-        for j, job in enumerate(batch.jobs)
-    ]
-    step = 1
-    while beams or forced:
-        logprobs = session.logprobs
-        beams, moves = _grow(batch, beams, logprobs, step)
-        forced, forced_moves = _score(batch.jobs, forced, logprobs, len(beams))
-        moves += forced_moves
-        if moves:
-            session.advance(np.array([move.row for move in moves]), np.array([move.token for move in moves]))
-        step += 1
+class _Search:
+    """All jobs on their way to their ends; keys are added to them. At first, row j is job j's prompt."""
 
+    def __init__(
+        self, jobs: list[_Job], constraint: Constraint, session: Session, width: int, watch: Stopwatch
+    ) -> None:
+        self._jobs, self._constraint, self._session = jobs, constraint, session
+        self._width, self._watch = width, watch
+        self._steps = np.array([job.steps for job in jobs])
 
-def _grow(batch: _Batch, beams: list[_Beam], logprobs: Floats, step: int) -> tuple[list[_Beam], list[_Move]]:
-    """One step of all beams: keys are added to the jobs; returns the surviving beams and their moves."""
-    if not beams:
-        return [], []
-    jobs, width = batch.jobs, batch.beam
-    candidates = _candidates(batch, beams, logprobs)
-    job_of_beam = np.array([beam.job for beam in beams])
-    job_of_candidate = job_of_beam[candidates.beams]
-    survivors: list[_Beam] = []
-    moves: list[_Move] = []
-    # Beams are in job order, hence so are candidates.
-    bounds = np.searchsorted(job_of_candidate, np.arange(len(jobs) + 1))
-    for j in np.unique(job_of_candidate):
-        lo, hi = bounds[j], bounds[j + 1]
-        best = lo + _best(
-            candidates.scores[lo:hi], candidates.symbols[lo:hi], candidates.beams[lo:hi], 2 * width
-        )
-        n_kept = 0
-        for at in best:
-            beam, symbol = beams[candidates.beams[at]], int(candidates.symbols[at])
-            grown = _Beam(
-                len(survivors),
-                int(j),
-                (*beam.symbols, symbol),
-                float(candidates.scores[at]),
-                candidates.successors.ranges[candidates.entries[at]],
-            )
-            ended = symbol == TITLE_END
-            if jobs[j].kind == BODY or ended:
-                jobs[j].keys.append(_key(grown.symbols, grown.logprob, grown.ranges, jobs[j].kind))
-            if not ended and n_kept < width and step < jobs[j].steps:
-                survivors.append(grown)
-                moves.append(_Move(beam.row, int(candidates.tokens[at])))
-                n_kept += 1
-    return survivors, moves
+    def run(self, beams: Beams, forced: list[Forced]) -> None:
+        """Step until neither beams nor n-grams of the query go on."""
+        n_vocabulary = self._session.following.n_vocabulary
+        plan = self._constraint.plan(beams, n_vocabulary)
+        while len(beams.jobs) or forced:
+            following = self._session.following
+            steps = steps_of(forced, n_vocabulary)
+            best, logprobs = self._constraint.best(beams, plan, following, steps.rows, steps.tokens)
+            beams, parents, tokens = self._grown(beams, best)
+            # Beams at the end of their field have no continuations: the model is not asked for any.
+            beams, plan, living = self._constraint.living(beams, n_vocabulary)
+            whole, forced, which = taken(steps, logprobs, len(living))
+            self._add_query_keys(whole)
+            rows = np.concatenate([parents[living], steps.rows[which]])
+            if len(rows):
+                with self._watch.part("model"):
+                    self._session.advance(rows, np.concatenate([tokens[living], steps.tokens[which]]))
 
+    def _grown(self, beams: Beams, best: Candidates) -> tuple[Beams, Ints, Ints]:
+        """Adds a step's keys to the jobs; the new beams, the rows that they continue and by which tokens."""
+        jobs, titles = beams.jobs[best.beams], beams.titles[best.beams]
+        symbols = np.concatenate([beams.symbols[best.beams], best.symbols[:, None]], axis=1)
+        ended = best.symbols == TITLE_END
+        self._add_keys(jobs, symbols, best, np.flatnonzero(ended | ~titles))
+        going = np.flatnonzero(~ended)
+        going = going[rank_in_group(jobs[going]) < self._width]
+        going = going[self._steps[jobs[going]] > symbols.shape[1]]
+        grown = Beams(jobs, titles, symbols, best.scores, best.ranges).chosen(going)
+        return grown, best.beams[going], best.tokens[going]
 
-class _Candidates(NamedTuple):
-    """Attested (beam, symbol) pairs of one step, in the order of the beams."""
+    def _add_keys(self, jobs: Ints, symbols: Ints, best: Candidates, which: Ints) -> None:
+        counts = (best.ranges[which, :, 1] - best.ranges[which, :, 0]).sum(axis=1)
+        columns = (jobs[which], symbols[which], best.scores[which], counts, best.ranges[which])
+        for j, written, logprob, count, ranges in zip(*(column.tolist() for column in columns), strict=True):
+            job = self._jobs[j]
+            ngram = (BOUNDARY, *written) if job.kind == TITLE else tuple(written)
+            job.keys.append(Key(ngram, logprob, count, tuple(Range(lo, hi) for lo, hi in ranges), job.kind))
 
-    beams: Ints  # [n], position in the list of beams
-    symbols: Symbols  # [n]
-    tokens: Ints  # [n], what the model writes for the symbol
-    scores: np.ndarray[tuple[int], np.dtype[np.float64]]  # [n], log-probability of the whole n-gram
-    entries: Ints  # [n], into `successors`
-    successors: Successors
-
-
-def _candidates(batch: _Batch, beams: list[_Beam], logprobs: Floats) -> _Candidates:
-    """What may follow each beam: any token inside a field, or the end of a title that has begun."""
-    # Beams of different queries often share a range (all do in the first step): ask once.
-    ranges, which = np.unique(np.stack([beam.ranges for beam in beams]), axis=0, return_inverse=True)
-    successors = batch.index.successors(np.ascontiguousarray(ranges))
-    owner, entries = _expanded(successors.offsets, which.reshape(-1))
-    symbols = successors.symbols[entries]
-    may_end = np.array([batch.jobs[beam.job].kind == TITLE and len(beam.symbols) > 1 for beam in beams])
-    ends = symbols == TITLE_END
-    tokens = np.where(ends, batch.generator.title_end, symbols.astype(np.int64) - FIRST_TOKEN)
-    allowed = (symbols >= FIRST_TOKEN) | (ends & may_end[owner])
-    allowed &= tokens < logprobs.shape[1]
-    owner, entries, symbols, tokens = owner[allowed], entries[allowed], symbols[allowed], tokens[allowed]
-    so_far = np.array([beam.logprob for beam in beams])
-    rows = np.array([beam.row for beam in beams])
-    scores = so_far[owner] + logprobs[rows[owner], tokens]
-    finite = np.isfinite(scores)
-    return _Candidates(
-        owner[finite], symbols[finite], tokens[finite], scores[finite], entries[finite], successors
-    )
-
-
-def _expanded(offsets: Ints, which: Ints) -> tuple[Ints, Ints]:
-    """For owners that each point to a group of entries: owner and entry of every pair."""
-    sizes = np.diff(offsets)[which]
-    owner = np.repeat(np.arange(len(which)), sizes)
-    within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return owner, np.repeat(offsets[which], sizes) + within
-
-
-def _best(
-    scores: np.ndarray[tuple[int], np.dtype[np.float64]], symbols: Symbols, beams: Ints, n: int
-) -> Ints:
-    """Positions of the n best, ties by symbol and then by beam."""
-    chosen = np.arange(len(scores))
-    if len(scores) > n:
-        chosen = np.flatnonzero(scores >= np.partition(scores, -n)[-n])
-    order = np.lexsort((beams[chosen], symbols[chosen], -scores[chosen]))
-    return chosen[order][:n]
-
-
-def _score(
-    jobs: list[_Job], forced: list[_Forced], logprobs: Floats, first_row: int
-) -> tuple[list[_Forced], list[_Move]]:
-    """One step of the query's n-grams: whole ones become keys; returns what goes on, and its moves.
-
-    What goes on takes the session's rows from `first_row`, behind the beams.
-    """
-    going: list[_Forced] = []
-    moves: list[_Move] = []
-    for item in forced:
-        for child in item.node.children:
-            token = child.symbol - FIRST_TOKEN
-            logprob = (
-                item.logprob + float(logprobs[item.row, token]) if token < logprobs.shape[1] else -np.inf
-            )
-            if not np.isfinite(logprob):
-                continue
-            symbols = (*item.symbols, child.symbol)
-            if child.whole:
-                jobs[item.job].keys.append(_key(symbols, logprob, child.ranges, QUERY))
-            if child.children:
-                going.append(_Forced(first_row + len(going), item.job, child, symbols, logprob))
-                moves.append(_Move(item.row, token))
-    return going, moves
-
-
-def _key(symbols: tuple[int, ...], logprob: float, ranges: Ints, kind: str) -> Key:
-    count = int((ranges[:, 1] - ranges[:, 0]).sum())
-    return Key(symbols, logprob, count, tuple(Range(int(lo), int(hi)) for lo, hi in ranges), kind)
-
-
-def _unigrams(index: Index, logprobs: Floats, n: int) -> Unigrams:
-    """The n most likely symbols of the index as the first of a body n-gram."""
-    if n == 0:
-        return _NO_UNIGRAMS
-    first = index.first_symbols
-    inside = (first.symbols >= FIRST_TOKEN) & (first.symbols < len(logprobs) + FIRST_TOKEN)
-    symbols = first.symbols[inside]
-    counts = (first.ranges[inside, :, 1] - first.ranges[inside, :, 0]).sum(axis=1)
-    scores = logprobs[symbols.astype(np.int64) - FIRST_TOKEN].astype(np.float64)
-    finite = np.isfinite(scores)
-    symbols, counts, scores = symbols[finite], counts[finite], scores[finite]
-    best = _best(scores, symbols, np.zeros(len(symbols), np.int64), n)
-    return Unigrams(symbols[best], scores[best], counts[best])
+    def _add_query_keys(self, whole: Sequence[Scored]) -> None:
+        for job, ngram, logprob, ranges in whole:
+            count = int((ranges[:, 1] - ranges[:, 0]).sum())
+            rows = tuple(Range(lo, hi) for lo, hi in ranges.tolist())
+            self._jobs[job].keys.append(Key(ngram, logprob, count, rows, QUERY))

@@ -1,23 +1,28 @@
-"""Which way of decoding fits a causal network, found by its parts and confirmed by a few tokens."""
+"""Which way of decoding fits a network, found by its parts and confirmed by a few tokens."""
 
 from __future__ import annotations
 
 import inspect
 import logging
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from seal_ir.decode.causal import CausalModel, log_softmax
+from seal_ir.decode.attention import restore_attention
+from seal_ir.decode.causal import CausalModel
+from seal_ir.decode.device import log_softmax
 from seal_ir.decode.model import Floats, LanguageModel, Prompt
 from seal_ir.decode.rows import RowsModel
+from seal_ir.decode.seq2seq import Seq2SeqModel, TreeSeq2SeqModel
 from seal_ir.errors import ModelError
 
 logger = logging.getLogger(__name__)
 _WINDOWS = ("sliding_window", "attention_chunk_size", "window_size")  # names that configs give it
 _ENOUGH_WINDOW = 512  # tokens that hold any prompt; within its window, local attention is full attention
 _TOLERANCE, _HALF_TOLERANCE = 0.001, 0.1  # total variation distance, in float32 and in half precision
+Tokens = tuple[int, ...]
 
 
 def causal_model(network: Any) -> LanguageModel:
@@ -26,20 +31,54 @@ def causal_model(network: Any) -> LanguageModel:
     Raises:
         ModelError: its next-token probabilities in a batch are not those of a single sequence.
     """
-    kind = type(network).__name__
-    reason = "it does not decode in batches"
     window = _window(network.config)
-    models: list[LanguageModel] = [RowsModel(network)]
+    kinds: list[Callable[[], LanguageModel]] = [lambda: RowsModel(network)]
     if _has_positions(network) and (window is None or window >= _ENOUGH_WINDOW):
-        models.insert(0, CausalModel(network, window))
-    for model in models:
+        kinds.insert(0, lambda: CausalModel(network, window))
+    return _first_that_fits(network, kinds, lambda prompt, written: _alone(network, (*prompt, *written)))
+
+
+def seq2seq_model(network: Any, start_tokens: Sequence[int]) -> LanguageModel:
+    """An encoder-decoder network behind the decoder's interface: a tree where it can hold one, else rows.
+
+    Raises:
+        ModelError: its next-token probabilities in a batch are not those of a single sequence.
+    """
+    kinds: list[Callable[[], LanguageModel]] = [
+        lambda: TreeSeq2SeqModel(network, start_tokens),
+        lambda: Seq2SeqModel(network, start_tokens),
+    ]
+    start = tuple(start_tokens)
+    return _first_that_fits(
+        network, kinds, lambda prompt, written: _alone(network, prompt, (*start, *written))
+    )
+
+
+def _first_that_fits(
+    network: Any, kinds: Sequence[Callable[[], LanguageModel]], alone: Callable[[Tokens, Tokens], Floats]
+) -> LanguageModel:
+    """The first kind of model that gives what `alone` gives after a prompt and what is written so far."""
+    name = type(network).__name__
+    reason = "it does not decode in batches"
+    implementation = getattr(network.config, "_attn_implementation", None)
+    n_vocabulary = int(network.get_output_embeddings().weight.shape[0])
+    a, b, c, d, e, f = ((np.arange(6) + 5) % n_vocabulary).tolist()
+    expected = [alone((a, b, c), (f, a)), alone((a, b, c), (e, b)), alone((d,), (a, c))]
+    tolerance = _TOLERANCE if network.dtype == torch.float32 else _HALF_TOLERANCE
+    for kind in kinds:
         try:
-            if _is_right(network, model):
+            model = kind()
+            session = model.start([Prompt((a, b, c)), Prompt((d,))])
+            session.advance(np.array([0, 0, 1]), np.array([e, f, a]))
+            session.advance(np.array([1, 0, 2]), np.array([a, b, c]))
+            found = np.exp(session.following.whole(np.arange(3)))
+            if (np.abs(found - np.exp(expected)).sum(axis=1) / 2 < tolerance).all():
                 return model
         except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
             reason = f"{type(error).__name__}: {error}".split("\n")[0]
-        logger.debug("%s does not fit %s", kind, type(model).__name__)
-    raise ModelError(f"{kind} cannot be used for constrained decoding ({reason}); use another model")
+        restore_attention(network, implementation)
+        logger.debug("%s: a way of decoding does not fit (%s)", name, reason)
+    raise ModelError(f"{name} cannot be used for constrained decoding ({reason}); use another model")
 
 
 def _has_positions(network: Any) -> bool:
@@ -54,22 +93,9 @@ def _window(config: Any) -> int | None:
     return min((size for size in sizes if isinstance(size, int)), default=None)
 
 
-def _is_right(network: Any, model: LanguageModel) -> bool:
-    """Whether two prompts of different length, one of them continued twice, get their own probabilities."""
-    tokens = (np.arange(6) + 5) % int(network.get_output_embeddings().weight.shape[0])
-    a, b, c, d, e, f = tokens.tolist()
-    session = model.start([Prompt((a, b, c)), Prompt((d,))])
-    session.advance(np.array([0, 0, 1]), np.array([e, f, a]))
-    session.advance(np.array([1, 0, 2]), np.array([a, b, c]))
-    tolerance = _TOLERANCE if network.dtype == torch.float32 else _HALF_TOLERANCE
-    sequences = [(a, b, c, f, a), (a, b, c, e, b), (d, a, c)]
-    return all(
-        np.abs(np.exp(found) - np.exp(_alone(network, sequence))).sum() / 2 < tolerance
-        for found, sequence in zip(session.logprobs, sequences, strict=True)
-    )
-
-
 @torch.inference_mode()
-def _alone(network: Any, sequence: tuple[int, ...]) -> Floats:
-    logits = network(input_ids=torch.tensor([sequence], device=network.device)).logits[0, -1]
-    return log_softmax(logits)
+def _alone(network: Any, sequence: Tokens, target: Tokens | None = None) -> Floats:
+    """Log-probabilities of the token after one sequence, or after the target of a source."""
+    inputs = {} if target is None else {"decoder_input_ids": torch.tensor([target], device=network.device)}
+    ids = torch.tensor([sequence], device=network.device)
+    return log_softmax(network(input_ids=ids, **inputs).logits[0, -1])

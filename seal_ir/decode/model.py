@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +30,54 @@ class Prompt:
     n_shared: int = 0
 
 
-class Session(Protocol):
-    """One decoding of a batch of prompts: a set of rows, each a prompt and the tokens written so far."""
+class Read(NamedTuple):
+    """What a step reads of the next tokens' log-probabilities.
+
+    Attributes:
+        logprobs: float32 [m], of the pairs of rows and tokens that were asked for.
+        top_tokens: int64 [n, k], the most likely tokens of the rows that were asked for, best first.
+        top_logprobs: float32 [n, k], theirs; no token outside the k has a higher one.
+    """
+
+    logprobs: Floats
+    top_tokens: Ints
+    top_logprobs: Floats
+
+
+class NextTokens(Protocol):
+    """The distribution of each row's next token, left where it was computed.
+
+    Log-probabilities are natural logs of the softmax over the whole vocabulary, in float32 whatever the
+    model's own precision is. A log-probability is the same number however it is read.
+    """
 
     @property
-    def logprobs(self) -> Floats:
-        """Natural-log softmax over the whole vocabulary of each row's next token, float32 [rows, vocab]."""
+    def n_vocabulary(self) -> int:
+        """Number of tokens."""
+        ...
+
+    def read(self, rows: Ints, tokens: Ints, top_rows: Ints, k: int) -> Read:
+        """Log-probabilities of `tokens` [m] in `rows` [m], and the best k tokens of `top_rows` [n].
+
+        On a device this is one transfer there and one back. k is at most `n_vocabulary`.
+        """
+        ...
+
+    def whole(self, rows: Ints) -> Floats:
+        """All log-probabilities of rows [n], float32 [n, n_vocabulary]."""
+        ...
+
+
+class Session(Protocol):
+    """One decoding of a batch of prompts: a set of rows, each a prompt and the tokens written so far.
+
+    Continuations that are given are scored by the same three calls: `advance` by each token in turn, and
+    `following.read` its log-probability before.
+    """
+
+    @property
+    def following(self) -> NextTokens:
+        """The distribution of what follows each row."""
         ...
 
     def advance(self, rows: Ints, tokens: Ints) -> None:

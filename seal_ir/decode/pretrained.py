@@ -15,9 +15,9 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, GgufConfig
 from transformers.utils import logging as transformers_logging
 
-from seal_ir.decode.fitting import causal_model
+from seal_ir.decode.adapter import base_of, merge_adapter
+from seal_ir.decode.fitting import causal_model, seq2seq_model
 from seal_ir.decode.model import Generator
-from seal_ir.decode.seq2seq import Seq2SeqModel
 from seal_ir.errors import ModelError, UsageError
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES, ModelDescription
 from seal_ir.text.pretrained import ModelFiles, explain_failure, find_model, load_description, load_tokenizer
@@ -25,6 +25,7 @@ from seal_ir.text.tokenizer import TextTokenizer
 
 logger = logging.getLogger(__name__)
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+AUTO = "auto"  # the fastest one of the device
 
 
 def load_generator(name: str, device: str | None = None, dtype: str | None = None) -> Generator:
@@ -33,30 +34,49 @@ def load_generator(name: str, device: str | None = None, dtype: str | None = Non
     Args:
         name: see `find_model`.
         device: "cpu", "cuda", "cuda:1"...; default: CUDA where there is one.
-        dtype: "float32" (the default), "bfloat16" or "float16".
+        dtype: "float32" (the default), "bfloat16", "float16", or "auto": see `fastest_dtype`. In half
+            precision log-probabilities are off by up to half a nat and depend a little on the other queries
+            of the batch: documents with close scores change places.
 
     Raises:
         ModelError: the model cannot be found or loaded, or its description does not fit it.
         UsageError: device or dtype is unknown or not available.
     """
     torch_device = _device(device)
-    torch_dtype = _dtype(dtype)
+    torch_dtype = _dtype(dtype, torch_device)
     files = find_model(name)
     tokenizer = load_tokenizer(files)
-    files = _converted(files)
-    with _quiet_transformers():
-        try:
-            config = AutoConfig.from_pretrained(files.source)
-            family = SEQ2SEQ if config.is_encoder_decoder else CAUSAL
-            auto = AutoModelForSeq2SeqLM if family == SEQ2SEQ else AutoModelForCausalLM
-            network: Any = auto.from_pretrained(files.source, dtype=torch_dtype)
-            network = network.to(torch_device).eval()
-        except Exception as error:  # noqa: BLE001 - transformers raises many kinds
-            raise explain_failure(files, error) from error
+    network = load_network(files, torch_dtype).to(torch_device)
+    family = SEQ2SEQ if network.config.is_encoder_decoder else CAUSAL
     description = load_description(files) or TEMPLATES[family]
     if description.family != family:
         raise ModelError(f"{files.source}: seal.json says {description.family}, the model is {family}")
     return wire(network, tokenizer, description)
+
+
+def load_network(files: ModelFiles, dtype: torch.dtype) -> Any:
+    """The transformers network of a model, in evaluation mode; an adapter is merged into its base model.
+
+    Raises:
+        ModelError: it cannot be loaded.
+    """
+    base = base_of(files.folder) if files.folder else None
+    if base is not None and files.folder is not None:
+        found = find_model(base)
+        if found.folder is not None and base_of(found.folder) is not None:
+            raise ModelError(f"{files.folder}: its base model {base} is an adapter itself; merge that first")
+        network = load_network(found, torch.float32)
+        merge_adapter(network, files.folder)
+        return network.to(dtype)
+    files = _converted(files)
+    with _quiet_transformers():
+        try:
+            config = AutoConfig.from_pretrained(files.source)
+            auto = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+            network = auto.from_pretrained(files.source, dtype=dtype)
+            return network.eval()
+        except Exception as error:  # noqa: BLE001 - transformers raises many kinds
+            raise explain_failure(files, error) from error
 
 
 def wire(network: Any, tokenizer: TextTokenizer, description: ModelDescription) -> Generator:
@@ -69,9 +89,8 @@ def wire(network: Any, tokenizer: TextTokenizer, description: ModelDescription) 
         title_end = _title_end(network, tokenizer, description)
         return Generator(causal_model(network), tokenizer, description, title_end)
     start = [tokenizer.token_id(token) for token in description.start] or _default_start(network)
-    return Generator(
-        Seq2SeqModel(network, start), tokenizer, description, _title_end(network, tokenizer, description)
-    )
+    title_end = _title_end(network, tokenizer, description)
+    return Generator(seq2seq_model(network, start), tokenizer, description, title_end)
 
 
 def _title_end(network: Any, tokenizer: TextTokenizer, description: ModelDescription) -> int:
@@ -147,9 +166,21 @@ def _device(device: str | None) -> torch.device:
     return chosen
 
 
-def _dtype(dtype: str | None) -> torch.dtype:
+def fastest_dtype(device: torch.device) -> str:
+    """The precision in which a device multiplies fastest: bfloat16 where it has instructions for that."""
+    if device.type == "cuda":
+        return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float16"
+    cpu: Any = torch.cpu
+    names = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    has = device.type == "cpu" and any(getattr(cpu, name, bool)() for name in names)
+    return "bfloat16" if has else "float32"
+
+
+def _dtype(dtype: str | None, device: torch.device) -> torch.dtype:
     if dtype is None:
         return torch.float32
+    if dtype == AUTO:
+        return DTYPES[fastest_dtype(device)]
     if dtype not in DTYPES:
-        raise UsageError(f"dtype is {dtype!r}; it must be one of {', '.join(DTYPES)}")
+        raise UsageError(f"dtype is {dtype!r}; it must be one of {', '.join(DTYPES)}, {AUTO}")
     return DTYPES[dtype]

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from seal_ir.decode.causal import left_padded, log_softmax
-from seal_ir.decode.model import Floats, Ints, Prompt, cache_keyword
+from seal_ir.decode.device import next_tokens
+from seal_ir.decode.model import Ints, NextTokens, Prompt, cache_keyword
 
 
 class RowsModel:
@@ -43,16 +43,16 @@ class RowsSession:
         self._model = model
         self._cache: Any
         self._cache = None
-        tokens, own = left_padded([prompt.tokens for prompt in prompts])
+        tokens, own = _left_padded([prompt.tokens for prompt in prompts])
         self._mask = torch.from_numpy(own).to(model.network.device).long()
-        self._logprobs = self._forward(tokens, self._mask)
+        self._following = self._forward(tokens, self._mask)
         # A purely recurrent model has seen the padding and takes no mask from here on.
         self._attends = any(hasattr(layer, "keys") for layer in self._cache.layers)
 
     @property
-    def logprobs(self) -> Floats:
-        """Natural-log softmax of each row's next token, float32 [rows, vocab]."""
-        return self._logprobs
+    def following(self) -> NextTokens:
+        """The distribution of what follows each row."""
+        return self._following
 
     @torch.inference_mode()
     def advance(self, rows: Ints, tokens: Ints) -> None:
@@ -62,10 +62,10 @@ class RowsSession:
             self._cache.reorder_cache(index)
             self._mask = self._mask[index]
         self._mask = torch.cat([self._mask, self._mask.new_ones(len(rows), 1)], dim=1)
-        self._logprobs = self._forward(tokens[:, None], self._mask if self._attends else None)
+        self._following = self._forward(tokens[:, None], self._mask if self._attends else None)
 
     @torch.inference_mode()
-    def _forward(self, tokens: Ints, mask: torch.Tensor | None) -> Floats:
+    def _forward(self, tokens: Ints, mask: torch.Tensor | None) -> NextTokens:
         inputs: dict[str, Any] = {self._model.cache_keyword: self._cache}
         if self._model.takes_positions:
             positions = (self._mask.cumsum(dim=1) - 1).clamp(min=0)
@@ -77,4 +77,14 @@ class RowsSession:
             **inputs,
         )
         self._cache = getattr(output, self._model.cache_keyword)
-        return log_softmax(output.logits[:, -1])
+        return next_tokens(output.logits[:, -1])
+
+
+def _left_padded(sequences: Sequence[Sequence[int]]) -> tuple[Ints, np.ndarray[Any, np.dtype[np.bool_]]]:
+    """Tokens [n, longest] that end together, and which of them are real."""
+    width = max(map(len, sequences))
+    tokens = np.zeros((len(sequences), width), dtype=np.int64)
+    for row, sequence in zip(tokens, sequences, strict=True):
+        row[width - len(sequence) :] = sequence
+    lengths = np.array([len(sequence) for sequence in sequences])
+    return tokens, np.arange(width) >= width - lengths[:, None]

@@ -23,7 +23,7 @@ def index_texts(directory: Path) -> Texts:
     Raises:
         IndexDirError: no index there, or a damaged one.
     """
-    index = Index(directory)
+    index = Index(directory, check="bytes")
 
     def bodies(docids: Iterable[str]) -> dict[str, str]:
         found = [number for docid in docids if (number := index.number(docid)) is not None]

@@ -50,11 +50,13 @@ class ReadOptions:
         duplicates: of several records with one id: refuse them, or take the first or the last.
         malformed: refuse a record that breaks the format, or leave it out and count it.
         include_ids: the only ids to take; None takes all.
+        keep_raw: let documents have their records as they were read, where the format is JSON.
     """
 
     duplicates: Duplicates = "error"
     malformed: OnMalformed = "error"
     include_ids: frozenset[str] | None = None
+    keep_raw: bool = False
 
     def __post_init__(self) -> None:
         for name, allowed in (("duplicates", get_args(Duplicates)), ("malformed", get_args(OnMalformed))):
@@ -155,8 +157,10 @@ class Collection:
         self.missing_ids = len((self._options.include_ids or frozenset()) - seen)
 
     def _records(self) -> Iterator[tuple[Path, int, Record]]:
+        kind = KINDS[self.kind]
+        read = kind.read_raw if self._options.keep_raw and kind.read_raw else kind.read
         for path in self.paths:
-            for line, record in KINDS[self.kind].read(path):
+            for line, record in read(path):
                 yield path, line, record
 
     def _excludes(self, docid: str) -> bool:

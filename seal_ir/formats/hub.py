@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from seal_ir.errors import InputError
 from seal_ir.formats.compression import READ_SUFFIXES
 from seal_ir.formats.files import expand_input, is_file, shown
 from seal_ir.formats.passages import ID_KEYS, TEXT_KEYS, Record, json_document, read_json
+from seal_ir.records import Document
 
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(:[^:/]*(:.+)?)?")
 _SAVED = ("dataset_info.json", "dataset_dict.json")
@@ -56,39 +58,45 @@ def find_dataset(source: Path) -> list[Path]:
     return expand_input(path, (".parquet", ".jsonl"))
 
 
-def read_dataset(source: Path) -> Iterator[tuple[int, Record]]:
+def read_dataset(source: Path, *, keep_raw: bool = False) -> Iterator[tuple[int, Record]]:
     """Row numbers from 1 and records; the columns are those of JSON collections, all others stay unread.
+
+    With `keep_raw` all columns are read, and documents have them as a JSON object (of a JSON file: its own
+    text); what JSON cannot say, such as a date, is written as a string.
 
     Raises:
         InputError: the dataset cannot be loaded, has no column for ids or for texts, or is damaged.
     """
     path, split = _local(source)
     if path is not None and path.name.lower().endswith(_JSON) and is_file(path):
-        yield from read_json(path)
+        yield from read_json(path, keep_raw=keep_raw)
         return
     in_file = path is not None and is_file(path)
-    batches = _parquet(source) if in_file else _dataset(source, path, split)
+    batches = _parquet(source, keep_raw) if in_file else _dataset(source, path, split, keep_raw)
     row = 0
     try:
         for batch in batches:
             for record in batch.to_pylist():
                 row += 1
-                yield row, json_document(record)
+                document = json_document(record)
+                if keep_raw and isinstance(document, Document):
+                    document = document._replace(raw=json.dumps(record, ensure_ascii=False, default=str))
+                yield row, document
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{source}: damaged after row {row} ({_told(error)}); make it again") from error
 
 
-def _parquet(path: Path) -> Iterator[Any]:
+def _parquet(path: Path, every: bool) -> Iterator[Any]:
     from pyarrow.parquet import ParquetFile  # slow to load, and seldom needed
 
     with ParquetFile(path) as file:
-        columns = _columns(path, file.schema_arrow.names)
+        columns = _columns(path, file.schema_arrow.names, every)
         yield from file.iter_batches(_BATCH, columns=columns)
 
 
-def _dataset(source: Path, path: Path | None, split: str | None) -> Iterator[Any]:
+def _dataset(source: Path, path: Path | None, split: str | None, every: bool) -> Iterator[Any]:
     dataset = _load(source, path, split)
-    columns = _columns(source, dataset.column_names)
+    columns = _columns(source, dataset.column_names, every)
     yield from dataset.select_columns(columns).with_format("arrow").iter(_BATCH)
 
 
@@ -140,15 +148,15 @@ def _is_saved(path: Path) -> bool:
     return any(is_file(path / name) for name in _SAVED)
 
 
-def _columns(source: Path, names: list[str]) -> list[str]:
-    """The columns to read."""
+def _columns(source: Path, names: list[str], every: bool) -> list[str]:
+    """The columns to read: all, or those that make a document."""
     for wanted in (ID_KEYS, TEXT_KEYS):
         if not set(wanted) & set(names):
             raise InputError(
                 f"{source}: no column {' or '.join(wanted)} (its columns: {shown(', '.join(names))});"
                 " rename the one you mean"
             )
-    return [name for name in names if name in (*ID_KEYS, *TEXT_KEYS, "title")]
+    return [name for name in names if every or name in (*ID_KEYS, *TEXT_KEYS, "title")]
 
 
 def _told(error: Exception) -> str:

@@ -86,7 +86,12 @@ def first_mark(path: Path) -> str:
 
 
 def iter_values(path: Path) -> Iterator[tuple[int, object]]:
-    """Line numbers and JSON values of a file that is one array, or values one after another, on any lines.
+    """`iter_texts` without the texts."""
+    return ((line, value) for line, value, _ in iter_texts(path))
+
+
+def iter_texts(path: Path) -> Iterator[tuple[int, object, str]]:
+    """Line numbers, JSON values and their texts, of a file that is one array or values one after another.
 
     Reads a window that grows to the largest value, so memory does not depend on the file's size.
 
@@ -97,15 +102,15 @@ def iter_values(path: Path) -> Iterator[tuple[int, object]]:
         scanner = _Scanner(path, stream)
         if scanner.peek() != "[":
             while scanner.peek():
-                yield scanner.line, scanner.value()
+                yield (scanner.line, *scanner.value())
             return
         scanner.skip("[")
         if scanner.peek() != "]":
-            yield scanner.line, scanner.value()
+            yield (scanner.line, *scanner.value())
             while scanner.peek() == ",":
                 scanner.skip(",")
                 scanner.peek()
-                yield scanner.line, scanner.value()
+                yield (scanner.line, *scanner.value())
         scanner.skip("]")
         if scanner.peek():
             raise scanner.fault("text after the array's end")
@@ -136,8 +141,8 @@ class _Scanner:
             raise self.fault(f"{shown(mark)} expected, seen {shown(seen)}")
         self._move(self._at + 1)
 
-    def value(self) -> object:
-        """The JSON value that starts here."""
+    def value(self) -> tuple[object, str]:
+        """The JSON value that starts here, and its text."""
         while True:
             try:
                 value, end = _DECODER.raw_decode(self._text, self._at)
@@ -151,8 +156,9 @@ class _Scanner:
             # A number at the very end of the window may go on behind it.
             if end == len(self._text) and not isinstance(value, dict | list) and self._grow():
                 continue
+            text = self._text[self._at : end]
             self._move(end)
-            return value
+            return value, text
 
     def fault(self, what: str) -> InputError:
         """The error for a fault in the value that starts here."""

@@ -13,7 +13,7 @@ from seal_ir.formats.jsonlines import (
     id_fault,
     identifier,
     is_text,
-    iter_values,
+    iter_texts,
     parse_object,
 )
 from seal_ir.formats.quoted import quoted_rows
@@ -26,20 +26,28 @@ _DPR_COLUMNS = ["id", "text", "title"]
 _HEADERS = ({"id", "title", "text"}, {"id", "text"}, {"id", "contents"})
 
 
-def read_json(path: Path) -> Iterator[tuple[int, Record]]:
+def read_json(path: Path, *, keep_raw: bool = False) -> Iterator[tuple[int, Record]]:
     """Line numbers and records of one JSON file: objects one a line, an array, or objects over several lines.
 
     A file is read by lines, so that a broken line can be told from its neighbours, unless it begins with
     `[`, or is named .json and its first line is not a whole object.
+
+    Args:
+        path: the file.
+        keep_raw: let documents have the text of their objects, byte for byte, as `raw`.
     """
     mark = first_mark(path)
     if mark == "[" or (mark == "{" and _is_dot_json(path) and not _has_whole_line(path)):
-        for number, value in iter_values(path):
-            yield number, json_document(as_object(value))
+        for number, value, text in iter_texts(path):
+            yield number, _with_raw(json_document(as_object(value)), text if keep_raw else None)
         return
     for number, line in iter_lines(path):
         if line and not line.isspace():
-            yield number, json_document(parse_object(line))
+            yield number, _with_raw(json_document(parse_object(line)), line if keep_raw else None)
+
+
+def _with_raw(record: Record, raw: str | None) -> Record:
+    return record._replace(raw=raw) if raw is not None and isinstance(record, Document) else record
 
 
 def _is_dot_json(path: Path) -> bool:

@@ -1,8 +1,9 @@
-"""`python -m seal_ir.index`: build an index, in the spelling of Pyserini's indexer."""
+"""`python -m seal_ir.index`: build an index, in the spelling of Pyserini's indexer; look at one."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -11,55 +12,180 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.command import run
+from seal_ir.errors import UsageError
 from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds, read_ids
-from seal_ir.index.builder import BuildOptions, Progress, build_index
-from seal_ir.index.engine import utf8
+from seal_ir.index.builder import BuildOptions, build_index
+from seal_ir.index.cutting import Progress
+from seal_ir.index.engine import ENGINES, SAMPLE_RATES, EngineSpec, utf8
+from seal_ir.index.manifest import Manifest
+from seal_ir.index.memory import MAX_SEGMENT_TOKENS, parse_size
+from seal_ir.index.published import PublishedCollection
+from seal_ir.index.reader import Index
+from seal_ir.index.stats import as_table, statistics
+from seal_ir.index.verify import SAMPLE, verify_index
 from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer
 
 _REPORT_SECONDS = 10
+_MEMORY_HELP = """most memory that the build may take, as 2G or 1500M. It is estimated from counts before
+each segment's engine is built, and counts all processes: the one that reads, with its tokenizer and ids, and
+of each segment in the making its tokens (4 bytes each) and the engine's tables (8 to 22 bytes a token).
+Segments are cut so that the estimate fits, or the build is refused. Files that the system caches do not
+count."""
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m seal_ir.index", description="Build a SEAL index.")
-    parser.add_argument("--collection", default="JsonCollection", help=", ".join(collection_kinds()))
-    parser.add_argument(
-        "--input", type=Path, required=True, help="file or folder of documents; for HFDataset also its name"
+    parser = argparse.ArgumentParser(
+        prog="python -m seal_ir.index",
+        description="Build a SEAL index; or, with --stats or --verify, look at one.",
     )
-    parser.add_argument("--index", type=Path, required=True, help="directory to write")
-    parser.add_argument(
-        "--model", default=DEFAULT_MODEL, help="whose tokenizer to use: folder, hub name or %(default)s"
-    )
-    parser.add_argument("--include-ids", type=Path, help="index only the ids in this file, one per line")
-    parser.add_argument(
-        "--duplicates", default="error", choices=("error", "first", "last"), help="which of equal ids to keep"
-    )
-    parser.add_argument(
-        "--malformed", default="error", choices=("error", "skip"), help="what to do with bad records"
-    )
-    parser.add_argument("--list-empty", action="store_true", help="print the ids of empty documents")
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="tokenizer threads")
+    parser.add_argument("--index", type=Path, required=True, help="directory of the index")
+    parser.add_argument("--input", type=Path, help="file or folder of documents; for HFDataset also its name")
+    _add_reading(parser.add_argument_group("what to read"))
+    _add_building(parser.add_argument_group("how to build"))
+    _add_looking(parser.add_argument_group("looking at an index that is there"))
     return parser
 
 
+def _add_reading(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--collection", default="JsonCollection", help=", ".join(collection_kinds()))
+    group.add_argument(
+        "--import-seal",
+        type=Path,
+        metavar="PREFIX",
+        help="instead of --input: an index of the published system, PREFIX.fmi and PREFIX.oth, to be indexed"
+        " anew; --model must be the one that it was made for",
+    )
+    group.add_argument(
+        "--model", default=DEFAULT_MODEL, help="whose tokenizer to use: folder, hub name or %(default)s"
+    )
+    group.add_argument("--include-ids", type=Path, help="index only the ids in this file, one per line")
+    group.add_argument(
+        "--duplicates", default="error", choices=("error", "first", "last"), help="which of equal ids to keep"
+    )
+    group.add_argument(
+        "--malformed", default="error", choices=("error", "skip"), help="what to do with bad records"
+    )
+    group.add_argument("--list-empty", action="store_true", help="print the ids of empty documents")
+    group.add_argument(
+        "--storeRaw",
+        dest="store_raw",
+        action="store_true",
+        help="keep each JSON record as it was read, extra fields included, for doc().raw()",
+    )
+
+
+def _add_building(group: argparse._ArgumentGroup) -> None:
+    default = BuildOptions().engine
+    group.add_argument("--engine", default=default.name, choices=ENGINES, help="default %(default)s")
+    group.add_argument(
+        "--layout",
+        default=default.layout,
+        choices=tuple(SAMPLE_RATES),
+        help="of native: small is smaller and locates more slowly, fast is larger and locates at once",
+    )
+    group.add_argument("--memory", metavar="SIZE", help=_MEMORY_HELP)
+    group.add_argument(
+        "--threads",
+        type=int,
+        default=os.cpu_count() or 1,
+        help="threads of the tokenizer, and processes that build segments where there are several;"
+        " the index does not depend on it",
+    )
+    group.add_argument(
+        "--max-segment-tokens",
+        type=int,
+        default=MAX_SEGMENT_TOKENS,
+        help="most tokens of a segment; default %(default)s, which one segment holds with most collections",
+    )
+
+
+def _add_looking(group: argparse._ArgumentGroup) -> None:
+    mode = group.add_mutually_exclusive_group()
+    mode.add_argument("--stats", action="store_true", help="print what it holds and where its bytes go")
+    mode.add_argument(
+        "--verify",
+        action="store_true",
+        help=f"check every checksum, and {SAMPLE:,} random documents there and back; exit 1 on a difference",
+    )
+    group.add_argument("--json", action="store_true", help="with --stats: as a JSON object")
+    group.add_argument("--all", action="store_true", help="with --verify: all documents")
+
+
 def main(arguments: list[str]) -> int:
-    """Build an index; 0 when it is there."""
+    """Build an index, or look at one; 0 when that is done."""
     args = _parser().parse_args(arguments)
+    for option, mode in (("json", "stats"), ("all", "verify")):
+        if getattr(args, option) and not getattr(args, mode):
+            raise UsageError(f"--{option} goes with --{mode}")
+    if not (args.stats or args.verify):
+        if args.import_seal is not None:
+            _check_import(args)
+        elif args.input is None:
+            raise UsageError("--input is missing: name the documents to index (or give --stats or --verify)")
+        return _build(args)
+    if args.input is not None or args.import_seal is not None:
+        raise UsageError("--stats and --verify look at an index that is there; leave out --input")
+    if args.verify:
+        verify_index(args.index, lambda line: print(line, flush=True), None if args.all else SAMPLE)
+    else:
+        values = statistics(Index(args.index))
+        print(json.dumps(values, indent=2, ensure_ascii=False) if args.json else as_table(values))
+    return 0
+
+
+def _build(args: argparse.Namespace) -> int:
     # Read by the tokenizer's thread pool when it starts, in this process only.
     os.environ.setdefault("RAYON_NUM_THREADS", str(max(1, args.threads)))
-    include = read_ids(args.include_ids) if args.include_ids else None
-    options = ReadOptions(duplicates=args.duplicates, malformed=args.malformed, include_ids=include)
-    collection = Collection(args.collection, args.input, options)
-    tokenizer = load_tokenizer(find_model(args.model))
+    building = BuildOptions(
+        engine=EngineSpec(args.engine, args.layout),
+        max_segment_tokens=args.max_segment_tokens,
+        store_raw=args.store_raw,
+        memory=parse_size(args.memory) if args.memory else None,
+        threads=max(1, args.threads),
+    )
+    if args.import_seal is None:
+        collection = _collection(args)
+        tokenizer = load_tokenizer(find_model(args.model))
+    else:
+        tokenizer = load_tokenizer(find_model(args.model))
+        collection = PublishedCollection(args.import_seal, tokenizer)
     started = time.monotonic()
 
     def about() -> Mapping[str, Any]:
         return {
             "model": utf8(Path(args.model).resolve() if Path(args.model).is_dir() else args.model),
-            "collection": {"kind": args.collection, "counts": str(collection.counts)},
+            "collection": {"kind": collection.kind, "counts": str(collection.counts)},
         }
 
-    manifest = build_index(collection, args.index, tokenizer, about, BuildOptions(), _reporter())
-    seconds = time.monotonic() - started
+    manifest = build_index(collection, args.index, tokenizer, about, building, _reporter())
+    _print_result(args, collection, manifest, time.monotonic() - started)
+    return 0
+
+
+def _collection(args: argparse.Namespace) -> Collection | PublishedCollection:
+    include = read_ids(args.include_ids) if args.include_ids else None
+    reading = ReadOptions(args.duplicates, args.malformed, include, keep_raw=args.store_raw)
+    return Collection(args.collection, args.input, reading)
+
+
+def _check_import(args: argparse.Namespace) -> None:
+    """Refuse what says how to read files of records: a published index is taken as a whole."""
+    usual = {
+        "input": None,
+        "include_ids": None,
+        "store_raw": False,
+        "duplicates": "error",
+        "malformed": "error",
+    }
+    for name, value in usual.items():
+        if getattr(args, name) != value:
+            option = "storeRaw" if name == "store_raw" else name.replace("_", "-")
+            raise UsageError(f"--{option} does not go with --import-seal, which takes an index as a whole")
+
+
+def _print_result(
+    args: argparse.Namespace, collection: Collection | PublishedCollection, manifest: Manifest, seconds: float
+) -> None:
     print(collection.counts)
     for fault in collection.faults:
         print(f"skipped: {fault}", file=sys.stderr)
@@ -75,7 +201,6 @@ def main(arguments: list[str]) -> int:
         f"{args.index}: {manifest.n_documents:,} documents, {manifest.n_tokens:,} tokens, "
         f"{size:,} bytes, {seconds:.1f} s"
     )
-    return 0
 
 
 def _reporter() -> Progress:

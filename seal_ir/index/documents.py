@@ -1,94 +1,186 @@
-"""Ids of a segment's documents, and the text of those that the tokenizer does not give back exactly.
+"""A segment's documents beside its FM-index: ids, texts that the tokenizer loses, and records as read.
 
-Both are Arrow files, mapped into memory: a look-up reads what it needs and nothing else.
+All are files mapped into memory: a look-up reads what it needs and nothing else. docs/format.md has them
+byte by byte.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from seal_ir.errors import IndexDirError
-from seal_ir.index.engine import utf8
-from seal_ir.index.manifest import REBUILD
+from seal_ir.index.engine import Ints
+from seal_ir.index.manifest import RAW_FILE
+from seal_ir.index.tables import FAULTS, TableWriter, damaged, open_table, read_table
+from seal_ir.records import Document
 
-IDS, BY_ID, TEXTS = "ids.arrow", "by_id.npy", "texts.arrow"
+IDS, BY_ID, TEXTS, RAW = "ids.arrow", "by_id.npy", "texts.arrow", RAW_FILE
 Text = tuple[str, str]  # title, text
+_ID_ROWS, _TEXT_ROWS = 1 << 16, 1 << 10
+RAW_ROWS = 128  # records of one batch of raw.arrow: what a look-up decompresses
+_STRING = pa.large_string()
+_ID_SCHEMA = pa.schema([pa.field("id", _STRING)])
+_TEXT_SCHEMA = pa.schema(
+    [pa.field("document", pa.int64()), pa.field("title", _STRING), pa.field("text", _STRING)]
+)
+_RAW_SCHEMA = pa.schema([pa.field("raw", _STRING)])
 
 
-def write_documents(folder: Path, ids: Sequence[str], texts: dict[int, Text]) -> None:
-    """Write a segment's document tables.
+class DocumentWriter:
+    """Writes a segment's document tables as the documents come, with little of them in memory."""
 
-    Args:
-        folder: the segment's folder.
-        ids: the collection's ids, in document order.
-        texts: title and text of the documents that do not survive the tokenizer, by number.
-    """
-    _write(folder / IDS, {"id": pa.array(ids, pa.large_string())})
-    order = sorted(range(len(ids)), key=ids.__getitem__)
-    np.save(folder / BY_ID, np.array(order, dtype=np.int64), allow_pickle=False)
-    numbers = sorted(texts)
-    columns = {
-        "document": pa.array(numbers, pa.int64()),
-        "title": pa.array([texts[number][0] for number in numbers], pa.large_string()),
-        "text": pa.array([texts[number][1] for number in numbers], pa.large_string()),
-    }
-    _write(folder / TEXTS, columns)
+    def __init__(self, folder: Path, *, store_raw: bool = False) -> None:
+        """Begin the tables of a segment in its folder; `store_raw` keeps the records as they were read."""
+        self._folder = folder
+        self._ids = TableWriter(folder / IDS, _ID_SCHEMA, _ID_ROWS)
+        self._texts = TableWriter(folder / TEXTS, _TEXT_SCHEMA, _TEXT_ROWS)
+        self._raw = TableWriter(folder / RAW, _RAW_SCHEMA, RAW_ROWS, "zstd") if store_raw else None
+        self._tables = [table for table in (self._ids, self._texts, self._raw) if table is not None]
+        self.n_documents = 0
+
+    def add(self, document: Document, *, exact: bool) -> None:
+        """Append a document; the text is kept unless the tokenizer gives it back exactly."""
+        self._ids.add(document.id)
+        if not exact:
+            self._texts.add(self.n_documents, document.title, document.text)
+        if self._raw is not None:
+            self._raw.add(document.raw)
+        self.n_documents += 1
+
+    def close(self) -> None:
+        """Finish the tables."""
+        for table in self._tables:
+            table.close()
+        path = self._folder / IDS
+        ids = read_table(path, open_table(path, _ID_SCHEMA)).column("id")
+        # UTF-8 sorts as Python's strings do, by code points.
+        order = pc.sort_indices(ids).to_numpy()
+        _write_order(self._folder / BY_ID, order)
+
+    def abandon(self) -> None:
+        """Close the files of tables that will not be finished; harmless afterwards."""
+        for table in self._tables:
+            table.abandon()
 
 
 class DocumentTable:
     """The document tables of one segment, read-only and safe to share between threads."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open the tables.
+    def __init__(self, folder: Path, n_documents: int, *, with_raw: bool = False) -> None:
+        """Open the tables; what they hold is checked when it is first asked for.
 
         Raises:
             IndexDirError: a file is damaged.
         """
-        self._ids = _read(folder / IDS).column("id")
-        try:
-            self._by_id = np.load(folder / BY_ID, mmap_mode="r", allow_pickle=False)
-        except (OSError, EOFError, ValueError, SyntaxError) as error:
-            raise IndexDirError(f"{folder / BY_ID}: damaged ({error}); {REBUILD}") from error
-        texts = _read(folder / TEXTS)
-        self._numbers = texts.column("document").to_numpy()
-        self._titles, self._texts = texts.column("title"), texts.column("text")
+        self._folder, self._n_documents = folder, n_documents
+        self._id_reader = open_table(folder / IDS, _ID_SCHEMA)
+        self._text_reader = open_table(folder / TEXTS, _TEXT_SCHEMA)
+        self._by_id = _open_order(folder / BY_ID, n_documents)
+        self._raw_reader = open_table(folder / RAW, _RAW_SCHEMA) if with_raw else None
+        self._reading = threading.Lock()
 
     def id(self, number: int) -> str:
-        """The collection's id of a document."""
+        """The collection's id of a document.
+
+        Raises:
+            IndexDirError: the file is damaged.
+        """
         return self._ids[number].as_py()  # type: ignore[no-any-return]
 
     def number(self, docid: str) -> int | None:
-        """The number of the document with this id, or None."""
+        """The number of the document with this id, or None.
+
+        Raises:
+            IndexDirError: a file is damaged.
+        """
         lo, hi = 0, len(self._by_id)
         while lo < hi:
             middle = (lo + hi) // 2
-            if self.id(int(self._by_id[middle])) < docid:
+            if self.id(self._ordered(middle)) < docid:
                 lo = middle + 1
             else:
                 hi = middle
-        found = lo < len(self._by_id) and self.id(int(self._by_id[lo])) == docid
-        return int(self._by_id[lo]) if found else None
+        found = lo < len(self._by_id) and self.id(self._ordered(lo)) == docid
+        return self._ordered(lo) if found else None
 
     def stored_text(self, number: int) -> Text | None:
         """Title and text of a document that the FM-index cannot give back, or None."""
-        at = int(np.searchsorted(self._numbers, number))
-        if at == len(self._numbers) or self._numbers[at] != number:
+        numbers, titles, texts = self._stored
+        at = int(np.searchsorted(numbers, number))
+        if at == len(numbers) or numbers[at] != number:
             return None
-        return self._titles[at].as_py(), self._texts[at].as_py()
+        return titles[at].as_py(), texts[at].as_py()
+
+    def raws(self, numbers: Sequence[int]) -> list[str | None]:
+        """Documents' records as they were read; None where none is kept.
+
+        Raises:
+            IndexDirError: the file is damaged.
+        """
+        if self._raw_reader is None:
+            return [None] * len(numbers)
+        batches = {n: self._raw_batch(n) for n in sorted({number // RAW_ROWS for number in numbers})}
+        return [batches[number // RAW_ROWS][number % RAW_ROWS].as_py() for number in numbers]
+
+    @cached_property
+    def _ids(self) -> pa.ChunkedArray:
+        path = self._folder / IDS
+        ids = read_table(path, self._id_reader).column("id")
+        if len(ids) != self._n_documents or ids.null_count:
+            raise damaged(path, f"{len(ids) - ids.null_count} ids of {self._n_documents} documents")
+        return ids
+
+    @cached_property
+    def _stored(self) -> tuple[Ints, pa.ChunkedArray, pa.ChunkedArray]:
+        table = read_table(self._folder / TEXTS, self._text_reader)
+        return table.column("document").to_numpy(), table.column("title"), table.column("text")
+
+    def _ordered(self, at: int) -> int:
+        number = int(self._by_id[at])
+        if not 0 <= number < self._n_documents:
+            raise damaged(self._folder / BY_ID, f"document {number} of {self._n_documents}")
+        return number
+
+    def _raw_batch(self, n: int) -> pa.Array:
+        path = self._folder / RAW
+        rows = min(RAW_ROWS, self._n_documents - n * RAW_ROWS)
+        try:
+            with self._reading:
+                batch = self._raw_reader.get_batch(n)  # type: ignore[union-attr]
+            batch.validate(full=True)
+        except FAULTS as error:
+            raise damaged(path, error) from error
+        if batch.num_rows != rows:
+            raise damaged(path, f"batch {n} has {batch.num_rows} records, not {rows}")
+        return batch.column(0)
 
 
-def _write(path: Path, columns: dict[str, pa.Array]) -> None:
-    table = pa.table(columns)
-    with pa.OSFile(utf8(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
+def _write_order(path: Path, order: Ints) -> None:
+    with path.open("wb") as file:
+        file.write(_order_header(len(order)))
+        file.write(order.astype("<i8").tobytes())
 
 
-def _read(path: Path) -> pa.Table:
+def _open_order(path: Path, n_documents: int) -> Ints:
+    expected = _order_header(n_documents)
     try:
-        return pa.ipc.open_file(pa.memory_map(utf8(path))).read_all()
-    except (OSError, pa.ArrowException) as error:
-        raise IndexDirError(f"{path}: damaged ({error}); {REBUILD}") from error
+        with path.open("rb") as file:
+            seen = file.read(len(expected))
+        size = path.stat().st_size
+    except OSError as error:
+        raise damaged(path, error.strerror) from error
+    if seen != expected or size != len(expected) + 8 * n_documents:
+        raise damaged(path, f"not int64 [{n_documents}]")
+    return np.memmap(path, np.dtype("<i8"), "r", len(expected), (n_documents,))
+
+
+def _order_header(n: int) -> bytes:
+    """The 128 bytes of numpy's format 1.0 for int64 [n], spelled out: numpy's parser need not be trusted."""
+    text = f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({n},), }}"
+    return b"\x93NUMPY\x01\x00\x76\x00" + text.encode().ljust(117) + b"\n"

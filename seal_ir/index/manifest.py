@@ -5,23 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from seal_ir.errors import IndexDirError
 
 MANIFEST = "index.json"
-OLDEST_FORMAT, NEWEST_FORMAT = 1, 1
+RAW_FILE = "raw.arrow"
+OLDEST_FORMAT, NEWEST_FORMAT = 1, 2
+# What an engine's module is linked with, as far as its terms bind who passes the module on.
+LIBRARIES = {"native": "", "sdsl": "sdsl-lite 2.1.1, GPL-3.0-or-later"}
 REBUILD = "rebuild it with python -m seal_ir.index"
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentInfo:
-    """One segment: its folder, and the engine that reads it."""
+    """One segment: its folder, the engine that reads it, and how that stores positions (`EngineSpec`)."""
 
     name: str
     engine: str
+    layout: str
     n_documents: int
     n_tokens: int
 
@@ -34,17 +38,21 @@ class Manifest:
         model: name of the model whose tokenizer was used.
         tokenizer: fingerprint of that tokenizer.
         fields: the document's fields in stream order.
+        library: name, version and licence of the library that the engine is linked with; "" for our own.
         segments: in document order.
         files: size and sha256 of every other file, by path below the index directory.
         collection: what was read: kind, and the counts of the reader.
+        version: of the format that it was read from.
     """
 
     model: str
     tokenizer: str
     fields: tuple[str, ...]
+    library: str
     segments: tuple[SegmentInfo, ...]
     files: Mapping[str, Mapping[str, Any]]
     collection: Mapping[str, Any]
+    version: int = field(default=NEWEST_FORMAT, compare=False)
 
     @property
     def n_documents(self) -> int:
@@ -56,11 +64,18 @@ class Manifest:
         """N of the weights: lengths of all streams, each with its one leading BOUNDARY."""
         return sum(segment.n_tokens for segment in self.segments)
 
+    @property
+    def has_raw(self) -> bool:
+        """Whether the records are kept as they were read."""
+        return all(f"{segment.name}/{RAW_FILE}" in self.files for segment in self.segments)
+
     def to_json(self) -> str:
         """The text of `index.json`."""
+        known = asdict(self)
+        del known["version"]
         values = {
             "format": NEWEST_FORMAT,
-            **asdict(self),
+            **known,
             "n_documents": self.n_documents,
             "n_tokens": self.n_tokens,
         }
@@ -93,15 +108,26 @@ def read_manifest(directory: Path) -> Manifest:
         checksum = values.pop("checksum")
         if checksum != manifest_checksum({"format": version, **values}):
             raise ValueError("its checksum differs")
+        if version == 1:
+            values = _from_1(values)
         segments = tuple(SegmentInfo(**segment) for segment in values.pop("segments"))
         totals = values.pop("n_documents"), values.pop("n_tokens")
-        manifest = Manifest(**values | {"segments": segments, "fields": tuple(values["fields"])})
+        fixed = {"segments": segments, "fields": tuple(values["fields"]), "version": version}
+        if "version" in values:
+            raise ValueError("it has a version beside its format")
+        manifest = Manifest(**values | fixed)
         if totals != (manifest.n_documents, manifest.n_tokens):
             raise ValueError("totals are not the sum of the segments")
         _ = [(int(entry["size"]), str(entry["sha256"])) for entry in manifest.files.values()]
     except (TypeError, KeyError, AttributeError, ValueError) as error:
         raise IndexDirError(f"{path}: damaged ({_told(error)}); {REBUILD}") from error
     return manifest
+
+
+def _from_1(values: dict[str, Any]) -> dict[str, Any]:
+    """Format 1 had the sdsl engine only: segments named no layout, and the manifest no library."""
+    segments = [{"layout": "default", **segment} for segment in values["segments"]]
+    return values | {"segments": segments, "library": LIBRARIES["sdsl"]}
 
 
 def describe_files(directory: Path) -> dict[str, dict[str, Any]]:
@@ -113,10 +139,10 @@ def describe_files(directory: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def check_files(directory: Path, manifest: Manifest, *, max_bytes: int) -> None:
+def check_files(directory: Path, manifest: Manifest, *, max_bytes: float) -> None:
     """Compare every file with the manifest: presence, size, and checksum.
 
-    Checksums are computed from the smallest file up, of `max_bytes` altogether.
+    Checksums are computed from the smallest file up, of `max_bytes` altogether; 0 compares sizes only.
 
     Raises:
         IndexDirError: names the first file that differs.

@@ -45,8 +45,11 @@ def build_native(
     alphabet, text = native.densify(symbols, starts, BOUNDARY)
     progress("sorting suffixes")
     suffixes = suffix_array(text, len(text) // len(symbols))
+    progress("transforming")
+    builder = native.Builder.make(alphabet, text, suffixes, starts, BOUNDARY, sample_rate)
+    del text, suffixes
     progress("building the wavelet tree")
-    native.build(utf8(path), alphabet, text, suffixes, starts, BOUNDARY, sample_rate)
+    builder.save(utf8(path))
 
 
 def suffix_array(text: NDArray[np.uint8], width: int) -> NDArray[np.int32]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -17,12 +17,14 @@ from seal_ir.errors import IndexDirError
 from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine, Ints, open_engine
 from seal_ir.index.manifest import REBUILD, check_files, read_manifest
+from seal_ir.index.segments import ENGINE_FILE
 from seal_ir.records import Document, Range
 from seal_ir.text.symbols import BOUNDARY, Symbols, split_stream, to_tokens
 from seal_ir.text.tokenizer import TextTokenizer
 
-ENGINE_FILE, TOKENIZER_FILE = "fm.bin", "tokenizer.json"
-_CHECKSUM_LIMIT = 1 << 30  # bytes read for checksums when an index is opened; beyond it sizes must do
+TOKENIZER_FILE = "tokenizer.json"
+Check = Literal["sizes", "bytes"]
+_CHECKSUM_LIMIT = 1 << 30  # bytes read for checksums when they are asked for; beyond it sizes must do
 
 
 class Successors(NamedTuple):
@@ -47,31 +49,56 @@ class Index:
     Attributes:
         directory: where it lies.
         manifest: what it holds.
-        tokenizer: the tokenizer it was built with, which also gives the documents back.
         n_documents, n_tokens: totals; n_tokens is the N of the weights.
     """
 
-    def __init__(self, directory: str | Path) -> None:
+    def __init__(self, directory: str | Path, check: Check = "sizes") -> None:
         """Open an index directory.
+
+        Args:
+            directory: the index.
+            check: what is compared with the manifest, whose own checksum always is: "sizes" of all files, or
+                their "bytes" too, from the smallest file up, of 1 GiB altogether (about a second).
 
         Raises:
             IndexDirError: not an index, damaged, or of another format.
         """
         self.directory = Path(directory)
         self.manifest = read_manifest(self.directory)
-        check_files(self.directory, self.manifest, max_bytes=_CHECKSUM_LIMIT)
-        self.tokenizer = TextTokenizer.from_file(self.directory / TOKENIZER_FILE)
-        if self.tokenizer.fingerprint != self.manifest.tokenizer:
-            raise IndexDirError(f"{self.directory}: {TOKENIZER_FILE} is not the index's own; {REBUILD}")
+        limit = {"sizes": 0, "bytes": _CHECKSUM_LIMIT}[check]
+        check_files(self.directory, self.manifest, max_bytes=limit)
+        # The fingerprint of a tokenizer is the checksum of its file as the index stores it.
+        if self.manifest.files.get(TOKENIZER_FILE, {}).get("sha256") != self.manifest.tokenizer:
+            raise self._other_tokenizer()
         self.n_documents, self.n_tokens = self.manifest.n_documents, self.manifest.n_tokens
         folders = [self.directory / segment.name for segment in self.manifest.segments]
         self._engines: list[Engine] = [
             open_engine(segment.engine, folder / ENGINE_FILE)
             for segment, folder in zip(self.manifest.segments, folders, strict=True)
         ]
-        self._tables = [DocumentTable(folder) for folder in folders]
         sizes = [segment.n_documents for segment in self.manifest.segments]
+        with_raw = self.manifest.has_raw
+        self._tables = [
+            DocumentTable(folder, size, with_raw=with_raw)
+            for folder, size in zip(folders, sizes, strict=True)
+        ]
         self._bases = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    @cached_property
+    def tokenizer(self) -> TextTokenizer:
+        """The tokenizer it was built with, which also gives the documents back; loaded on first use.
+
+        Raises:
+            ModelError: the file is no tokenizer.
+            IndexDirError: it is another tokenizer.
+        """
+        tokenizer = TextTokenizer.from_file(self.directory / TOKENIZER_FILE)
+        if tokenizer.fingerprint != self.manifest.tokenizer:
+            raise self._other_tokenizer()
+        return tokenizer
+
+    def _other_tokenizer(self) -> IndexDirError:
+        return IndexDirError(f"{self.directory}: {TOKENIZER_FILE} is not the index's own; {REBUILD}")
 
     # n-grams
 
@@ -143,19 +170,31 @@ class Index:
         offsets = np.searchsorted(owner[order], np.arange(len(grid) + 1))
         return Occurrences(offsets, np.concatenate(documents)[order], np.concatenate(ends)[order])
 
+    def locate_row(self, segment: int, row: int) -> tuple[int, int]:
+        """Document and exclusive end of one row of a segment; `locate` does many at once and far faster."""
+        ((document, end),) = self._engines[segment].locate(np.array([row], dtype=np.int64)).tolist()
+        return document + int(self._bases[segment]), end
+
     # documents
 
     def streams(self, documents: Sequence[int] | Ints) -> list[Symbols]:
         """The symbol streams of documents, each `BOUNDARY title TITLE_END body`."""
-        numbers = np.asarray(documents, dtype=np.int64)
-        segment = self._segment_of(numbers)
-        streams: list[Symbols] = [np.empty(0, np.uint32)] * len(numbers)
+        offsets, symbols = self.extract(np.asarray(documents, dtype=np.int64))
+        return [symbols[lo:hi] for lo, hi in zip(offsets[:-1], offsets[1:], strict=True)]
+
+    def extract(self, documents: Ints) -> tuple[Ints, Symbols]:
+        """Offsets int64 [n + 1] and concatenated streams uint32 [m] of documents int64 [n]."""
+        segment = self._segment_of(documents)
+        if len(self._engines) == 1:
+            return self._engines[0].extract(documents)
+        streams: list[Symbols] = [np.empty(0, np.uint32)] * len(documents)
         for s, engine in enumerate(self._engines):
             chosen = np.flatnonzero(segment == s)
-            offsets, symbols = engine.extract(numbers[chosen] - self._bases[s])
+            offsets, symbols = engine.extract(documents[chosen] - self._bases[s])
             for i, lo, hi in zip(chosen, offsets[:-1], offsets[1:], strict=True):
                 streams[i] = symbols[lo:hi]
-        return streams
+        lengths = np.array([0, *map(len, streams)], dtype=np.int64)
+        return np.cumsum(lengths), np.concatenate([np.empty(0, np.uint32), *streams])
 
     def documents(self, numbers: Sequence[int] | Ints) -> list[Document]:
         """Documents by number, title and text as they were read."""
@@ -170,6 +209,17 @@ class Index:
             found.append(Document(table.id(local), title, text))
         return found
 
+    def raws(self, numbers: Sequence[int] | Ints) -> list[str | None]:
+        """Documents' records as they were read, by number; None for what was not kept."""
+        found: dict[int, str | None] = {}
+        wanted = np.asarray(numbers, dtype=np.int64)
+        segment = self._segment_of(wanted)
+        for s in np.unique(segment).tolist():
+            local = (wanted[segment == s] - self._bases[s]).tolist()
+            raws = self._tables[s].raws(local)
+            found.update(zip((wanted[segment == s]).tolist(), raws, strict=True))
+        return [found[number] for number in wanted.tolist()]
+
     def docid(self, number: int) -> str:
         """The collection's id of a document."""
         table, local = self._local(number)
@@ -182,6 +232,14 @@ class Index:
             if local is not None:
                 return local + int(base)
         return None
+
+    def engine_sizes(self) -> dict[str, int]:
+        """Bytes of the FM-indexes by part, all segments together."""
+        sizes: dict[str, int] = {}
+        for engine in self._engines:
+            for part, n_bytes in engine.size_in_bytes().items():
+                sizes[part] = sizes.get(part, 0) + n_bytes
+        return sizes
 
     def size_in_bytes(self) -> int:
         """Bytes on disk, the manifest excepted."""

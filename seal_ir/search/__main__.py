@@ -7,7 +7,8 @@ import json
 import os
 import sys
 import time
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ from seal_ir.formats.topics import TOPICS_FORMATS, datapoint_inputs, read_topics
 from seal_ir.formats.trec import OUTPUT_FORMATS, RunWriter
 from seal_ir.index.engine import utf8
 from seal_ir.index.manifest import MANIFEST
-from seal_ir.records import Hit, Query
+from seal_ir.records import Hit, Query, QueryKeys
+from seal_ir.search.pipeline import batched, overlapped
 from seal_ir.search.progress import Progress
 from seal_ir.search.registry import index_for, named_index
 from seal_ir.search.searcher import DEFAULT_BATCH_SIZE, SealSearcher
@@ -39,14 +41,25 @@ def _parser() -> argparse.ArgumentParser:
     add("--index", help="directory or registered name; default: the best one built for these topics")
     add("--output", type=Path, required=True, help="run file; with several presets, run.PRESET.trec each")
     add("--hits", type=int, default=100, help="documents per topic (%(default)s)")
-    add("--preset", nargs="+", default=["intersective"], help=f"one or more of {', '.join(PRESETS)}")
+    presets = f"one or more of {', '.join(PRESETS)}; published is a slow baseline for benchmarks only"
+    add("--preset", nargs="+", default=["intersective"], help=presets)
     add("--config", type=Path, help="TOML file with [decode] and [rank] settings over the preset's")
     add("--model", help="folder, hub name or smollm2-135m; default: the one the index was built for")
     add("--beam", type=int, help="hypotheses kept per step (15)")
+    add(
+        "--rescore",
+        action="store_true",
+        help="read all keys in a second pass of the model; changes only time",
+    )
     add("--batch-size", type=int, default=DEFAULT_BATCH_SIZE, help="queries decoded together (%(default)s)")
-    add("--threads", type=int, default=os.cpu_count() or 1, help="threads of torch (%(default)s)")
+    add(
+        "--threads",
+        type=int,
+        default=os.cpu_count() or 1,
+        help="of torch, and of ranking (%(default)s)",
+    )
     add("--device", help="cpu, cuda, cuda:1; default: CUDA where there is one")
-    add("--dtype", help="float32 (default), bfloat16, float16")
+    add("--dtype", help="float32 (default), bfloat16, float16, or auto: what the device does fastest")
     add("--tag", help="sixth column of the run (default: seal-PRESET)")
     add("--topics-format", default="auto", choices=TOPICS_FORMATS, help="auto looks into the file")
     add("--output-format", default="trec", choices=OUTPUT_FORMATS, help="(%(default)s)")
@@ -119,28 +132,37 @@ def _search(
     without = []
     passage = ""
     n_truncated = 0
-    for at in range(0, len(topics), args.batch_size):
-        batch = topics[at : at + args.batch_size]
-        decoded = searcher.decode_counted([topic.text for topic in batch])
-        n_truncated += decoded.n_truncated
-        for topic, topic_keys in zip(batch, decoded.queries, strict=True):
-            counts = []
-            for config, writer in zip(configs, writers, strict=True):
-                ranked = searcher.rank(topic_keys, args.hits, config)
-                hits = _written(searcher.hits(ranked, texts=False), args)
-                writer.write(topic.id, hits)
-                if args.output_format == "kilt" and not passage:
-                    passage = next((hit.docid for hit in hits if args.max_passage_delimiter in hit.docid), "")
-                counts.append(len(ranked))
-            if max(counts) == 0:
-                without.append(topic.id)
-        progress.advance(len(batch))
+
+    def decoded(batch: Sequence[Query]) -> list[QueryKeys]:
+        nonlocal n_truncated
+        found = searcher.decode_counted([topic.text for topic in batch])
+        n_truncated += found.n_truncated
+        return found.queries
+
+    def ranked(keys: QueryKeys) -> list[list[Hit]]:
+        rankings = [searcher.rank(keys, args.hits, config) for config in configs]
+        return [_written(searcher.hits(ranking, texts=False), args) for ranking in rankings]
+
+    with closing(overlapped(batched(topics, args.batch_size), decoded, ranked, args.threads)) as results:
+        for batch, found in results:
+            for topic, by_config in zip(batch, found, strict=True):
+                for hits, writer in zip(by_config, writers, strict=True):
+                    writer.write(topic.id, hits)
+                    if args.output_format == "kilt" and not passage:
+                        passage = _passage(hits, args.max_passage_delimiter)
+                if not any(by_config):
+                    without.append(topic.id)
+            progress.advance(len(batch))
     progress.close()
     if n_truncated:
         print(f"{n_truncated} queries were longer than the model reads and were cut", file=sys.stderr)
     if passage:
         print(f"{passage} and the like were written as page ids; --max-passage writes pages", file=sys.stderr)
     return without
+
+
+def _passage(hits: list[Hit], delimiter: str) -> str:
+    return next((hit.docid for hit in hits if delimiter in hit.docid), "")
 
 
 def _written(hits: list[Hit], args: argparse.Namespace) -> list[Hit]:
@@ -155,6 +177,8 @@ def _config(name: str, args: argparse.Namespace) -> SearchConfig:
         config = from_toml(args.config, config)
     if args.beam is not None:
         config = replace(config, decode=replace(config.decode, beam=args.beam))
+    if args.rescore:
+        config = replace(config, decode=replace(config.decode, rescore=True))
     return config
 
 

@@ -10,9 +10,15 @@ from seal_ir.records import Document
 
 @dataclass(frozen=True, slots=True)
 class SealDocument:
-    """A document as `searcher.doc()` returns it, with Pyserini's accessor methods."""
+    """A document as `searcher.doc()` returns it, with Pyserini's accessor methods.
+
+    Attributes:
+        document: id, title and text.
+        record: its record as it was read, where the index was built with --storeRaw.
+    """
 
     document: Document
+    record: str | None = None
 
     def docid(self) -> str:
         """The collection's id."""
@@ -31,8 +37,8 @@ class SealDocument:
         return contents(self.document)
 
     def raw(self) -> str:
-        """A JSON object with id, title and contents."""
-        return raw(self.document)
+        """The record as it was read, else a JSON object with id, title and contents."""
+        return raw(self.document) if self.record is None else self.record
 
     def get(self, field: str) -> str | None:
         """A field by name (id, title, text, contents, raw), or None."""

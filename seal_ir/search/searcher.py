@@ -6,21 +6,26 @@ import logging
 import threading
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from seal_ir.config import SearchConfig
 from seal_ir.config import preset as preset_config
+from seal_ir.decode import published as published_decoding
 from seal_ir.decode.beam import Decoded, decode
 from seal_ir.decode.model import Generator
+from seal_ir.decode.rescore import rescore
 from seal_ir.errors import ModelError
 from seal_ir.formats.named import Places
 from seal_ir.index.reader import Index
+from seal_ir.rank import published as published_ranking
 from seal_ir.rank.ranker import rank
+from seal_ir.rank.streams import Streams
 from seal_ir.records import Hit, QueryKeys, Ranked
 from seal_ir.search.documents import SealDocument, contents, raw
+from seal_ir.search.pipeline import batched, overlapped
 from seal_ir.search.registry import named_index, registered
 
 logger = logging.getLogger(__name__)
@@ -56,10 +61,10 @@ class SealSearcher:
             index_dir: an index directory.
             model: folder, hub name or `smollm2-135m`, or a loaded model; default: the model that the
                 index was built for.
-            preset: "lm", "lm-fm", "intersective" or "paper".
+            preset: "lm", "lm-fm", "intersective" or "paper"; "published" is a slow baseline for benchmarks.
             config: settings instead of a preset.
             device: where the model runs; default: CUDA where there is one.
-            dtype: "float32" (default), "bfloat16" or "float16".
+            dtype: "float32" (default), "bfloat16", "float16" or "auto"; see `load_generator`.
             batch_size: queries decoded together.
 
         Raises:
@@ -72,11 +77,12 @@ class SealSearcher:
         self.config = config or preset_config(preset)
         self.batch_size = batch_size
         self.index_dir = str(index_dir)
-        self.index = Index(index_dir)
+        self.index = Index(index_dir, check="bytes")  # a second for 1 GiB, beside many for the model
         self._given: str | Generator = model if model is not None else self.index.manifest.model
         self._model = self._given  # by name until the first query
         self._loading = threading.Lock()
         self._device, self._dtype = device, dtype
+        self._streams = Streams(self.index)  # texts of candidates, which recur from query to query
 
     @classmethod
     def from_prebuilt_index(
@@ -162,7 +168,8 @@ class SealSearcher:
             queries: the queries.
             qids: their ids (FaissSearcher's spelling `q_ids` is understood too).
             k: hits per query.
-            threads: threads that rank; the model's own are torch's (`torch.set_num_threads`).
+            threads: threads that rank, while the model writes the next batch's keys; the model's own are
+                torch's (`torch.set_num_threads`).
             query_generator: Lucene's; ignored with a warning.
             fields: Lucene's; ignored with a warning.
             q_ids: see `qids`.
@@ -182,14 +189,16 @@ class SealSearcher:
         number = self.index.number(docid) if isinstance(docid, str) else docid
         if number is None or not 0 <= number < self.num_docs:
             return None
-        return SealDocument(self.index.documents([number])[0])
+        return SealDocument(self.index.documents([number])[0], self.index.raws([number])[0])
 
     def batch_doc(self, docids: Sequence[str], threads: int = 1) -> dict[str, SealDocument]:
         """The documents of several ids; absent ids are left out. `threads` is there for Pyserini."""
-        found = {docid: self.index.number(docid) for docid in docids}
-        present = {docid: number for docid, number in found.items() if number is not None}
-        documents = self.index.documents(list(present.values()))
-        return {docid: SealDocument(doc) for docid, doc in zip(present, documents, strict=True)}
+        known = {docid: self.index.number(docid) for docid in docids}
+        present = {docid: number for docid, number in known.items() if number is not None}
+        numbers = list(present.values())
+        documents, raws = self.index.documents(numbers), self.index.raws(numbers)
+        found = [SealDocument(*entry) for entry in zip(documents, raws, strict=True)]
+        return dict(zip(present, found, strict=True))
 
     def decode(self, queries: Sequence[str]) -> list[QueryKeys]:
         """The keys that the model writes for each query, for `rank`; one batch.
@@ -203,20 +212,38 @@ class SealSearcher:
 
     def decode_counted(self, queries: Sequence[str]) -> Decoded:
         """`decode`, and how many queries were cut, without a warning: many batches are told of at once."""
-        return decode(self.generator, self.index, queries, self.config.decode)
+        config = self.config.decode
+        if self.config.slow_path:
+            return published_decoding.decode(self.generator, self.index, queries, config)
+        decoded = decode(self.generator, self.index, queries, config)
+        if config.rescore:
+            return decoded._replace(queries=self.rescore(queries, decoded.queries))
+        return decoded
+
+    def rescore(self, queries: Sequence[str], keys: Sequence[QueryKeys]) -> list[QueryKeys]:
+        """Keys, from wherever they are, with the probabilities that this searcher's model gives them.
+
+        Raises:
+            UsageError: not as many lists of keys as queries, or a key that is none.
+        """
+        return rescore(self.generator, queries, keys, self.config.decode)
 
     def rank(self, keys: QueryKeys, k: int, config: SearchConfig | None = None) -> list[Ranked]:
         """The best k documents for a query's keys, under `config` or the searcher's own."""
-        return rank(self.index, keys, (config or self.config).rank, k)
+        chosen = config or self.config
+        if chosen.slow_path:
+            return published_ranking.rank(self.index, keys, chosen.rank, k)
+        return rank(self.index, keys, chosen.rank, k, streams=self._streams)
 
     def hits(self, ranked: Sequence[Ranked], *, texts: bool = True) -> list[Hit]:
         """Hits of ranked documents, with their texts unless `texts` is false."""
         if not texts:
             return [Hit(self.index.docid(item.document), item.score, item.document) for item in ranked]
-        documents = self.index.documents([item.document for item in ranked])
+        numbers = [item.document for item in ranked]
+        documents, raws = self.index.documents(numbers), self.index.raws(numbers)
         return [
-            Hit(document.id, item.score, item.document, contents(document), raw(document))
-            for item, document in zip(ranked, documents, strict=True)
+            Hit(document.id, item.score, item.document, contents(document), record or raw(document))
+            for item, document, record in zip(ranked, documents, raws, strict=True)
         ]
 
     def close(self) -> None:
@@ -239,11 +266,17 @@ class SealSearcher:
             raise ValueError(f"k is {k}; it must be at least 1")
         results: list[list[Ranked]] = []
         n_truncated = 0
-        with ThreadPoolExecutor(max(1, threads)) as pool:
-            for at in range(0, len(queries), self.batch_size):
-                decoded = self.decode_counted(queries[at : at + self.batch_size])
-                n_truncated += decoded.n_truncated
-                results.extend(pool.map(lambda item: self.rank(item, k), decoded.queries))
+
+        def keys(batch: Sequence[str]) -> list[QueryKeys]:
+            nonlocal n_truncated
+            decoded = self.decode_counted(batch)
+            n_truncated += decoded.n_truncated
+            return decoded.queries
+
+        batches = batched(queries, self.batch_size)
+        with closing(overlapped(batches, keys, lambda item: self.rank(item, k), max(1, threads))) as ranked:
+            for _, batch_results in ranked:
+                results.extend(batch_results)
         _warn_truncated(n_truncated)
         return results
 

@@ -74,15 +74,34 @@ def load_tokenizer(files: ModelFiles) -> TextTokenizer:
     Raises:
         ModelError: it cannot be found or loaded; says what to do.
     """
+    path = _tokenizer_file(files)
+    return TextTokenizer(_made_definition(files)) if path is None else TextTokenizer.from_file(path)
+
+
+def tokenizer_definition(files: ModelFiles) -> str:
+    """The text of the model's `tokenizer.json`, special tokens and all, to be put beside a model made of it.
+
+    Raises:
+        ModelError: as `load_tokenizer`.
+    """
+    path = _tokenizer_file(files)
+    return _made_definition(files) if path is None else path.read_text(encoding="utf-8")
+
+
+def _tokenizer_file(files: ModelFiles) -> Path | None:
     if files.cache is not None and (files.cache / "tokenizer.json").is_file():
-        return TextTokenizer.from_file(files.cache / "tokenizer.json")
+        return files.cache / "tokenizer.json"
     if files.gguf is None and files.folder is not None and (files.folder / "tokenizer.json").is_file():
-        return TextTokenizer.from_file(files.folder / "tokenizer.json")
+        return files.folder / "tokenizer.json"
+    return None
+
+
+def _made_definition(files: ModelFiles) -> str:
     definition = _definition_from_transformers(files)
     if files.cache is not None:
         with replaced_file(files.cache / "tokenizer.json") as path:
             path.write_text(definition, encoding="utf-8")
-    return TextTokenizer(definition)
+    return definition
 
 
 def load_description(files: ModelFiles) -> ModelDescription | None:

@@ -1,118 +1,234 @@
-"""Where the time of a search goes, end to end, on the demo collection and the default model.
+"""What a search costs end to end, beside `--preset published` in the same run.
 
-`python tests/bench/bench_search.py [--queries 32] [--output runs/bench/search.json]`; needs `make demo`
-once. Times are CPU seconds of the process, all threads together. The baseline is the model's own forward
-passes: what a search costs beyond them is ours.
+`python tests/bench/bench_search.py [--quick] [--index demo wikipedia-sample-10k] [--output FILE]`; needs
+`make demo` once, and for other indexes SEAL_IR_DATA. Each measurement has a process of its own, with one
+thread unless the row says otherwise. Times are CPU seconds of that process, queries per second are on the
+clock. The baseline searches the published configuration of sdsl-lite, ours a native index, of the same
+documents with the same tokenizer; they are built below the cache on first use. Shares and the split into
+parts are printed, and written as rows `part_*`. See docs/performance.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
-import resource
+import subprocess
+import sys
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seal_ir.decode.model import Prompt
 from seal_ir.formats.named import Places, resolve_topics
 from seal_ir.formats.topics import read_topics
-from seal_ir.search.registry import named_index
-from seal_ir.search.searcher import SealSearcher
+from seal_ir.search.registry import registered
+
+SMOL, SMALL, LARGE = "smollm2-135m", "bart-small", "bart-large"
+SUFFIX = {SMOL: "demo_model", SMALL: "small", LARGE: "large"}
+OURS, PUBLISHED = "ours", "published"
 
 
-class Stopwatch:
-    """CPU seconds by part; parts do not nest."""
+@dataclass(frozen=True)
+class Run:
+    """One measurement: `n` queries in batches of `batch`."""
 
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = defaultdict(float)
-
-    @contextmanager
-    def part(self, name: str) -> Iterator[None]:
-        started = time.process_time()
-        yield
-        self.seconds[name] += time.process_time() - started
-
-    def wrap(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def timed(*args: Any, **options: Any) -> Any:
-            with self.part(name):
-                return function(*args, **options)
-
-        return timed
+    batch: int
+    n: int
+    beam: int = 15
+    threads: int = 1
 
 
-class TimedModel:
-    """A language model whose forward passes are timed."""
+@dataclass(frozen=True)
+class Job:
+    """All that one process measures."""
 
-    def __init__(self, model: Any, watch: Stopwatch) -> None:
-        self._model, self._watch = model, watch
-        self.max_tokens = model.max_tokens
-
-    def start(self, prompts: Sequence[Prompt]) -> Any:
-        with self._watch.part("model"):
-            session = self._model.start(prompts)
-        session.advance = self._watch.wrap("model", session.advance)
-        return session
+    model: str
+    side: str
+    index: str  # name or directory, as given
+    directory: str  # of the same documents for this side and model
+    queries: list[str]
+    runs: list[Run]
+    dtype: str | None = None
 
 
-def measure(searcher: SealSearcher, queries: list[str], batch_size: int) -> dict[str, float]:
-    """CPU seconds per query by part, and their total."""
-    watch = Stopwatch()
-    generator = searcher.generator
-    index = searcher.index
-    searcher._model = replace(generator, model=TimedModel(generator.model, watch))
-    originals = {name: getattr(index, name) for name in ("successors", "extend", "locate", "streams")}
-    parts = {"successors": "constraint", "extend": "constraint", "locate": "locate", "streams": "extract"}
-    for name, part in parts.items():
-        setattr(index, name, watch.wrap(part, originals[name]))
-    started = time.process_time()
-    for at in range(0, len(queries), batch_size):
-        for keys in searcher.decode(queries[at : at + batch_size]):
-            ranked = searcher.rank(keys, 100)
-            with watch.part("text"):
-                searcher.hits(ranked[:10], texts=False)
-    total = time.process_time() - started
-    for name, function in originals.items():
-        setattr(index, name, function)
-    searcher._model = generator
-    seconds = {name: value / len(queries) for name, value in watch.seconds.items()}
-    seconds["total"] = total / len(queries)
-    seconds["other"] = seconds["total"] - sum(watch.seconds.values()) / len(queries)
-    return seconds
+@dataclass(frozen=True)
+class Outcome:
+    """What a process measured, in the order of its runs."""
+
+    job: Job
+    n_tokens: int
+    engine: str
+    peak_rss: int
+    runs: list[dict[str, Any]] = field(default_factory=list)
+
+    def total(self, at: int) -> float:
+        """CPU seconds a query of a run."""
+        return float(sum(self.runs[at]["seconds"].values()))
+
+    def part(self, at: int, *names: str) -> float:
+        """CPU seconds a query that some parts take."""
+        return float(sum(self.runs[at]["seconds"][name] for name in names))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--index", default="demo")
-    parser.add_argument("--topics", default="demo")
-    parser.add_argument("--queries", type=int, default=32)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="the demo index and few queries: under 2 minutes"
+    )
+    told = "names or folders, the one to compare on last; default: demo, and wikipedia-sample-10k if built"
+    parser.add_argument("--index", nargs="+", help=told)
+    parser.add_argument("--topics", help="default: nq-test where SEAL_IR_DATA is set, else demo")
+    parser.add_argument("--queries", type=int, default=8, help="per measurement (%(default)s)")
+    parser.add_argument("--models", nargs="+", default=[SMOL, SMALL, LARGE], choices=[SMOL, SMALL, LARGE])
+    parser.add_argument("--dtype", help="of SmolLM2 on both sides")
     parser.add_argument("--output", type=Path, default=Path("runs/bench/search.json"))
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    places = Places.from_environment()
-    topics = read_topics(resolve_topics(args.topics, places))[: args.queries]
-    queries = [topic.text for topic in topics]
-    directory = Path(args.index) if Path(args.index).is_dir() else named_index(args.index, places).directory
-    searcher = SealSearcher(directory)
-    measure(searcher, queries[:2], 2)  # load, warm up
-    rows = []
-    for batch_size in (1, 8):
-        seconds = measure(searcher, queries, batch_size)
-        outside = 1.0 - seconds["model"] / seconds["total"]
-        for name, value in {**seconds, "share_outside_model": outside}.items():
-            unit = "ratio" if name.startswith("share") else "cpu_s/query"
-            rows.append({"metric": name, "batch_size": batch_size, "value": value, "unit": unit})
-            print(f"batch {batch_size}  {name:<20} {value:8.4f} {unit}")
-    rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    rows.append({"metric": "peak_rss", "batch_size": 8, "value": rss, "unit": "bytes"})
-    print(f"peak_rss {rss / 1e6:.0f} MB")
-    args.output.parent.mkdir(parents=True, exist_ok=True)
-    result = {"machine": platform.processor(), "n_queries": len(queries), "rows": rows}
-    args.output.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    if args.worker:
+        from search_worker import work
+
+        print(json.dumps(work(job_of(json.loads(args.worker)))))
+        return
+    started = time.monotonic()
+    rows: list[dict[str, Any]] = []
+    for row in measurements(args):
+        rows.append(row)
+        told = {name: value for name, value in row.items() if name not in ("metric", "unit")}
+        print(f"{row['metric']:<24} {row['unit']:<12} {json.dumps(told)}", flush=True)
+        args.output.parent.mkdir(parents=True, exist_ok=True)
+        args.output.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    print(
+        f"{args.output}: {len(rows)} rows, {time.monotonic() - started:.0f} s, {platform.processor() or '?'}"
+    )
+
+
+def measurements(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """All rows, as they come: the comparison of each model, then how ours scales."""
+    topics = args.topics or ("nq-test" if os.environ.get("SEAL_IR_DATA") and not args.quick else "demo")
+    read = read_topics(resolve_topics(topics, Places.from_environment()))
+    queries = [topic.text for topic in read]
+    indexes = args.index or default_indexes(quick=args.quick)
+    largest = indexes[-1]
+    for model in args.models:
+        runs = comparison_runs(model, args)
+        needed = max(run.n for run in runs)
+        ours, theirs = (
+            run_job(job(model, side, largest, queries[:needed], runs, args.dtype))
+            for side in (OURS, PUBLISHED)
+        )
+        yield from compared(ours, theirs)
+    if not args.quick and SMOL in args.models:
+        n = args.queries
+        for index in indexes:
+            runs = [Run(8, n, beam) for beam in (5, 10)] + [Run(1, n), Run(8, n), Run(8, 2 * n, threads=2)]
+            yield from scaled(run_job(job(SMOL, OURS, index, queries[: 2 * n], runs, args.dtype)))
+
+
+def default_indexes(*, quick: bool) -> list[str]:
+    """The demo, and 10,000 passages of the real data where that index was built."""
+    present = {entry.name for entry in registered(Places.from_environment()) if entry.present}
+    return ["demo", *(["wikipedia-sample-10k"] if "wikipedia-sample-10k" in present and not quick else [])]
+
+
+def comparison_runs(model: str, args: argparse.Namespace) -> list[Run]:
+    """Batches of 8 first and single queries second; fewer of what takes minutes."""
+    if args.quick:
+        n = {SMOL: 2, SMALL: 4, LARGE: 1}[model]
+        return [Run(n, n)]
+    return [Run(8, args.queries), Run(1, min(args.queries, 2 if model == LARGE else 4))]
+
+
+def compared(ours: Outcome, theirs: Outcome) -> Iterator[dict[str, Any]]:
+    """Rows of one model: both sides, same run, same batches."""
+    model = ours.job.model
+    for at, run in enumerate(ours.job.runs):
+        about = {
+            "model": model,
+            "batch_size": run.batch,
+            "beam": run.beam,
+            "n_queries": run.n,
+            "index": ours.job.index,
+        }
+
+        def row(
+            metric: str, unit: str, baseline: float, value: float, about: dict[str, Any] = about
+        ) -> dict[str, Any]:
+            return made_row(metric, unit, ours.n_tokens, baseline, value, about)
+
+        totals = theirs.total(at), ours.total(at)
+        yield row(f"end_to_end_{SUFFIX[model]}", "cpu_s/query", *totals)
+        ranking = ("locate", "score", "text")
+        yield row("scoring", "cpu_s/query", theirs.part(at, *ranking), ours.part(at, *ranking))
+        outside = [1 - side.part(at, "model") / side.total(at) for side in (theirs, ours)]
+        yield row("share_outside_model", "ratio", *outside)
+        shares = [side.part(at, "constraint") / side.total(at) for side in (theirs, ours)]
+        yield row("share_constraint", "ratio", *shares)
+        per_second = [1 / side.runs[at]["wall"] for side in (theirs, ours)]
+        yield row("queries_per_second", "queries/s", *per_second)
+        for part in ours.runs[at]["seconds"]:
+            yield row(f"part_{part}", "cpu_s/query", theirs.part(at, part), ours.part(at, part))
+        for name in ("n_keys", "n_hits"):
+            yield row(name, "per query", theirs.runs[at][name], ours.runs[at][name])
+    about = {"model": model, "index": ours.job.index, "engines": [theirs.engine, ours.engine]}
+    yield made_row("peak_rss", "bytes", ours.n_tokens, theirs.peak_rss, ours.peak_rss, about)
+
+
+def scaled(outcome: Outcome) -> Iterator[dict[str, Any]]:
+    """Rows of how ours scales; the baseline is the forward passes alone."""
+    for at, run in enumerate(outcome.job.runs):
+        about = {"model": outcome.job.model, "index": outcome.job.index, **asdict(run)}
+        n_tokens = outcome.n_tokens
+        if run.threads > 1:
+            wall = outcome.runs[at]["wall"]
+            yield made_row("scaling_threads", "queries/s", n_tokens, None, 1 / wall, about)
+            continue
+        floor, total = outcome.part(at, "model"), outcome.total(at)
+        yield made_row("scaling", "cpu_s/query", n_tokens, floor, total, about)
+        yield made_row(
+            "scaling_queries_per_second", "queries/s", n_tokens, None, 1 / outcome.runs[at]["wall"], about
+        )
+        yield made_row("scaling_share_outside_model", "ratio", n_tokens, None, 1 - floor / total, about)
+        share = outcome.part(at, "constraint") / total
+        yield made_row("scaling_share_constraint", "ratio", n_tokens, None, share, about)
+
+
+def made_row(
+    metric: str, unit: str, n_tokens: int, baseline: float | None, ours: float, about: dict[str, Any]
+) -> dict[str, Any]:
+    """A row; the ratio says how many times more the baseline takes, or of queries per second, ours makes."""
+    ratio = None
+    if baseline is not None and min(baseline, ours) > 0:
+        ratio = ours / baseline if unit == "queries/s" else baseline / ours
+    values = {"n_tokens": n_tokens, "baseline": baseline, "ours": ours, "ratio": ratio}
+    return {"metric": metric, "unit": unit, **values, **about}
+
+
+def job(model: str, side: str, index: str, queries: list[str], runs: list[Run], dtype: str | None) -> Job:
+    """A job whose index has been prepared, in a process of its own: building one takes memory."""
+    tokenizer = "own" if model == SMOL else "bart"
+    command = [sys.executable, str(Path(__file__).parent / "search_indexes.py"), index, side, tokenizer]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    directory = done.stdout.splitlines()[-1]
+    return Job(model, side, index, directory, queries, runs, dtype if model == SMOL else None)
+
+
+def run_job(job: Job) -> Outcome:
+    """The job in a process of its own."""
+    threads = str(max(run.threads for run in job.runs))
+    command = [sys.executable, __file__, "--worker", json.dumps(asdict(job))]
+    environment = {**os.environ, "OMP_NUM_THREADS": threads, "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return Outcome(job, **json.loads(done.stdout.splitlines()[-1]))
+
+
+def job_of(values: dict[str, Any]) -> Job:
+    """A job from its JSON."""
+    return Job(**{**values, "runs": [Run(**run) for run in values["runs"]]})
 
 
 if __name__ == "__main__":

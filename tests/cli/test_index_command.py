@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from seal_ir.index.__main__ import main
 from seal_ir.index.reader import Index
 from seal_ir.records import Document
 from tests import tiny
-from tests.commands import ASCII_LOCALE, Runner, assert_fault, spawn
+from tests.commands import ASCII_LOCALE, ROOT, Result, Runner, assert_fault, spawn
 
 ODD = "Zürich “quoted” 東京 </s> , a != b"
 DOCUMENTS = [
@@ -178,6 +180,96 @@ def test_a10_wrong_inputs(call: Runner, tmp_path: Path, model: Path) -> None:
     for name in ("none.jsonl", "empty"):
         assert_fault(call(main, "--input", tmp_path / name, *rest), 1, str(tmp_path / name))
     assert not (tmp_path / "i").exists()
+
+
+def test_every_option_of_building_shows_in_the_index(
+    call: Runner, corpus: Path, model: Path, tmp_path: Path
+) -> None:
+    arguments = ["--input", corpus, "--index", tmp_path / "i", "--model", model, "--engine", "sdsl"]
+    result = call(
+        main, *arguments, "--storeRaw", "--max-segment-tokens", 50, "--threads", 2, "--memory", "1G"
+    )
+    assert result.code == 0, result.err
+    assert "building segment-000001 of" in result.err
+    index = Index(tmp_path / "i")
+    assert index.raws(range(3)) == lines(DOCUMENTS).splitlines()
+    assert [(s.engine, s.layout) for s in index.manifest.segments] == [("sdsl", "default")] * 3
+    assert index.manifest.library == "sdsl-lite 2.1.1, GPL-3.0-or-later"
+
+
+def test_refused_options(call: Runner, corpus: Path, model: Path, tmp_path: Path) -> None:
+    arguments = ["--input", corpus, "--index", tmp_path / "i", "--model", model, "--engine", "sdsl"]
+    for options, told in [
+        (["--memory", "2X"], ["--memory '2X'", "2G or 1500M"]),
+        (["--memory", "10M"], ["--memory 10 MiB is too little", "MiB are needed"]),
+        (["--layout", "small"], ["the sdsl engine has no layout 'small'"]),
+        (["--max-segment-tokens", "0"], ["max_segment_tokens is 0"]),
+        (["--stats"], ["leave out --input"]),
+        (["--json"], ["--json goes with --stats"]),
+        (["--all"], ["--all goes with --verify"]),
+    ]:
+        assert_fault(call(main, *arguments, *options), 2, *told)
+    assert_fault(call(main, "--index", tmp_path / "i"), 2, "--input is missing")
+    assert call(main, *arguments, "--engine", "bwt").code == 2
+    assert_fault(
+        call(main, *arguments, "--max-segment-tokens", "5"), 1, "a segment holds at most 5; split it"
+    )
+    assert not (tmp_path / "i").exists()
+
+
+def test_stats_and_verify(call: Runner, corpus: Path, model: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "i"
+    assert call(main, "--input", corpus, "--index", directory, "--model", model).code == 0
+    table = call(main, "--index", directory, "--stats")
+    assert (table.code, table.err) == (0, "")
+    assert re.search(r"^documents +3$", table.out, re.MULTILINE)
+    values = json.loads(call(main, "--index", directory, "--stats", "--json").out)
+    assert values["model"] == str(model)
+    assert values["collection"]["counts"] == str(Counts(3, 3))
+    for options in ([], ["--all"]):
+        sound = call(main, "--index", directory, "--verify", *options)
+        assert sound.code == 0
+        assert sound.out.splitlines()[1].startswith("3 documents (all): ids, texts, tokens and places agree")
+    path = directory / "segment-000000" / "fm.bin"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert_fault(call(main, "--index", directory, "--verify"), 1, "fm.bin: damaged, its checksum differs")
+    for mode in ("--stats", "--verify"):
+        assert_fault(call(main, "--index", tmp_path / "none", mode), 1, "no such index directory")
+
+
+LIMITED = """
+import resource, runpy, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+sys.argv[1:2] = []
+runpy.run_module("seal_ir.index", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_d7_files_that_cannot_grow(tmp_path: Path, model: Path, threads: int) -> None:
+    """As on a full disk, at whatever file it is: one line, and the old index stays."""
+    corpus, directory = tmp_path / "c.jsonl", tmp_path / "i"
+    texts = [Document(f"d{i}", "", f"{i} alpha beta {'gamma ' * (i % 40)}") for i in range(400)]
+    corpus.write_text(lines(texts), encoding="utf-8")
+    tiny.build(directory)
+    before = {path: path.read_bytes() for path in directory.rglob("*.*")}
+    codes = []
+    for limit in (0, 1000, 3000, 7000, 10_000, 16_000, 1 << 20):
+        arguments = ["--input", corpus, "--index", directory, "--model", model, "--storeRaw"]
+        options = ["--threads", threads, "--max-segment-tokens", 12_000]
+        done = subprocess.run(
+            [sys.executable, "-c", LIMITED, *map(str, [limit, *arguments, *options])],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        codes.append(done.returncode)
+        if done.returncode:
+            assert_fault(Result(done.returncode, done.stdout, done.stderr), 1, "index", " writ")
+            assert {path: path.read_bytes() for path in directory.rglob("*.*")} == before
+            assert sorted(path.name for path in tmp_path.iterdir()) == ["c.jsonl", "i"]
+    assert codes.count(1) >= 4
+    assert codes[-1] == 0
+    assert documents(directory) == texts
 
 
 def test_bad_usage(call: Runner, corpus: Path, model: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from seal_ir.config import PRESETS, DecodeConfig
 from seal_ir.decode.beam import decode
+from seal_ir.decode.constraint import CostRule
 from seal_ir.decode.model import Generator
 from seal_ir.rank.ranker import rank
 from seal_ir.records import BODY, QUERY, TITLE, Key, QueryKeys
@@ -112,6 +113,27 @@ def test_keys_are_those_of_a_naive_beam_search(engine: str) -> None:
                 assert _keys(found, kind) == expected
 
     check()
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    case=cases(),
+    n_segments=st.sampled_from([1, 2]),
+    rule=st.builds(
+        CostRule,
+        narrow=st.integers(-1, 6),
+        tops=st.sampled_from([(1,), (2,), (1, 2), (2, 4), (3, 5, 7), (99,)]),
+        verified=st.sampled_from([1, 2, 5, 64]),
+    ),
+)
+def test_verifying_gives_bit_for_bit_what_a_full_mask_gives(
+    case: Case, n_segments: int, rule: CostRule
+) -> None:
+    """`narrow` of a million rows enumerates everything, as a mask does; the rules drawn take every branch."""
+    index = case.index(n_segments)
+    masked = decode(case.generator, index, case.queries, case.config, CostRule(narrow=1_000_000))
+    verified = decode(case.generator, index, case.queries, case.config, rule)
+    assert [_plain(found) for found in verified.queries] == [_plain(found) for found in masked.queries]
 
 
 @FEW

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,10 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seal_ir.config import PRESETS, RankConfig
+from seal_ir.rank import ranker
 from seal_ir.rank.ranker import rank, weigh
+from seal_ir.rank.streams import Streams
 from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM, Key, QueryKeys, Ranked, Unigrams
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
-from tests import oracle, reference
+from tests import oracle, plain_rank, reference
 from tests.streams import SCAN, StreamIndex
 
 FEW = settings(max_examples=40, deadline=None)
@@ -149,12 +152,38 @@ def test_permuting_documents_permutes_hits(case: Case, seed: int) -> None:
     index = StreamIndex(case.streams, docids=docids, engine=SCAN)
     shuffled = [case.streams[i] for i in order]
     permuted = StreamIndex(shuffled, 2, docids=[docids[i] for i in order], engine=SCAN)
-    for n_hits, max_scored in ((ALL, ALL), (2, 3)):
-        ours = rank(index, _query_keys(index, case), case.config, n_hits, max_scored)
-        theirs = rank(permuted, _query_keys(permuted, case), case.config, n_hits, max_scored)
+    for n_hits, max_scored in ((ALL, None), (2, 3)):
+        ours = rank(index, _query_keys(index, case), case.config, n_hits, max_scored=max_scored)
+        theirs = rank(permuted, _query_keys(permuted, case), case.config, n_hits, max_scored=max_scored)
         assert [(permuted.docid(d), score) for d, score in _values(theirs)] == [
             (index.docid(d), score) for d, score in _values(ours)
         ]
+
+
+@FEW
+@given(
+    case=cases(),
+    batch=st.sampled_from([1, 2, 3]),
+    n_hits=st.integers(1, 4),
+    n_bytes=st.sampled_from([0, 10_000]),
+)
+def test_batches_and_kept_texts_change_nothing(case: Case, batch: int, n_hits: int, n_bytes: int) -> None:
+    """Small batches let the bound end the search early, and cached streams take the place of the index's."""
+    index = StreamIndex(case.streams, 2, engine=SCAN)
+    keys = _query_keys(index, case)
+    everything = rank(index, keys, case.config, ALL)
+    streams = Streams(index, n_bytes)
+    with patch.object(ranker, "_BATCH", batch):
+        for _ in range(2):
+            assert rank(index, keys, case.config, n_hits, streams=streams) == everything[:n_hits]
+
+
+@FEW
+@given(case=cases())
+def test_the_plain_scorer_of_the_other_tests_is_the_reference(case: Case) -> None:
+    index = StreamIndex(case.streams, engine=SCAN)
+    plain = plain_rank.scores(index, _query_keys(index, case), case.config)
+    assert plain == pytest.approx(_exhaustive(case), rel=1e-9, abs=1e-12)
 
 
 @FEW
@@ -163,7 +192,7 @@ def test_the_cut_keeps_the_best_by_rare_keys_alone_and_their_exact_scores(
     case: Case, max_scored: int
 ) -> None:
     index = StreamIndex(case.streams, engine=SCAN)
-    ranked = rank(index, _query_keys(index, case), case.config, 1, max_scored)
+    ranked = rank(index, _query_keys(index, case), case.config, 1, max_scored=max_scored)
     exact = _exhaustive(case)
     counted = {symbols: oracle.count(case.streams, symbols) for symbols, _ in _counting(case)}
     rare = [pair for pair in _counting(case) if counted[pair[0]] <= case.config.max_count]

@@ -108,11 +108,21 @@ def test_every_decoded_key_occurs(index_dir: Path, decoded) -> None:
             assert any("," + ",".join(map(str, key.symbols)) + "," in "," + text for text in texts)
 
 
-def test_c4_half_precision_gives_hits_for_all(index_dir: Path, queries: list[str]) -> None:
+def test_c4_half_precision_keeps_the_first_hits(
+    index_dir: Path, generator: Generator, queries: list[str]
+) -> None:
+    """The tolerance that is stated for bfloat16: of the first 20 hits, 9 of 10 are the same in the mean."""
     from seal_ir.decode.pretrained import load_generator
 
-    model = load_generator(DEFAULT_MODEL, device="cpu", dtype="bfloat16")
-    hits = SealSearcher(index_dir, model, config=CONFIG).batch_search(queries, queries, k=1000)
+    half = load_generator(DEFAULT_MODEL, device="cpu", dtype="bfloat16")
+    ours, theirs = (
+        SealSearcher(index_dir, model, config=CONFIG, batch_size=6).batch_search(queries, queries, k=20)
+        for model in (half, generator)
+    )
+    overlaps = []
     for query in queries:
-        assert len(hits[query]) >= 10
-        assert all(0 < hit.score < 1e6 for hit in hits[query])
+        assert len(ours[query]) >= 10
+        assert all(0 < hit.score < 1e6 for hit in ours[query])
+        both = {hit.docid for hit in ours[query]} & {hit.docid for hit in theirs[query]}
+        overlaps.append(len(both) / len(theirs[query]))
+    assert sum(overlaps) / len(overlaps) >= 0.9

@@ -135,7 +135,7 @@ def test_decoding_stops_when_all_beams_have_ended() -> None:
     made = generator(WORDS, StubModel(WORDS.n_vocabulary))
     index = StreamIndex([[1, 2, A, B]], tokenizer=WORDS, engine=SCAN)
     decode(made, index, ["c"], DecodeConfig(body_steps=1000, title_steps=1000))
-    assert made.model.n_steps == 2
+    assert made.model.n_steps == 1, "what is written at the end of a field needs no next token"
 
 
 def test_c10_a_second_call_gives_the_same(index: Index, stub) -> None:
@@ -170,7 +170,7 @@ def test_c7_special_token_strings_are_plain_text(tmp_path: Path) -> None:
     made = generator(tokenizer, StubModel(tokenizer.n_vocabulary, seed=3))
     found = decode(made, index, [text], DecodeConfig(beam=5)).queries[0]
     assert index.n_documents == 2
-    assert [tuple(document) for document in index.documents([0, 1])] == [
+    assert [tuple(document)[:3] for document in index.documents([0, 1])] == [
         ("1", "</s> @@", text),
         ("2", "x", "<s>"),
     ]
@@ -277,3 +277,12 @@ def test_a_minus_infinite_candidate_is_none() -> None:
     found = decode(made, index, ["a b c"], DecodeConfig()).queries[0]
     assert {key.symbols for key in found.keys} == {(B,), (D,), (1, D, 2)}
     assert np.isfinite(found.unigrams.logprobs).all()
+
+
+def test_seconds_by_part_add_up_to_the_whole(index: Index, stub) -> None:
+    ticks = iter(range(1 << 20))
+    decoded = decode(stub, index, ["river"], DecodeConfig(beam=2), clock=lambda: float(next(ticks)))
+    assert set(decoded.seconds) == {"model", "read", "constraint", "other"}
+    assert min(decoded.seconds.values()) > 0
+    assert sum(decoded.seconds.values()) == next(ticks) - 1
+    assert decode(stub, index, [" "], DecodeConfig()).seconds == {}

@@ -12,7 +12,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from seal_ir.errors import InputError
-from seal_ir.index.documents import DocumentTable, write_documents
+from seal_ir.index.documents import DocumentTable, DocumentWriter
 from seal_ir.index.reader import Index
 from seal_ir.records import Document
 from seal_ir.text.symbols import BOUNDARY, TITLE_END, stream
@@ -138,14 +138,18 @@ def test_a_tokenizer_that_loses_something_loses_no_text(tmp_path: Path, name: st
 
 def test_exact_texts_are_not_stored_twice(tmp_path: Path) -> None:
     tiny.build(tmp_path / "index", DOCUMENTS)
-    table = DocumentTable(tmp_path / "index" / "segment-000000")
+    table = DocumentTable(tmp_path / "index" / "segment-000000", len(DOCUMENTS))
     assert [table.stored_text(number) for number in range(len(DOCUMENTS))] == [None] * len(DOCUMENTS)
 
 
 def test_tables(tmp_path: Path) -> None:
     ids = ["b", "a", "c", "Z", "é"]
-    write_documents(tmp_path, ids, {3: ("t3", "x3"), 0: ("", "")})
-    table = DocumentTable(tmp_path)
+    writer = DocumentWriter(tmp_path)
+    for number, docid in enumerate(ids):
+        text = ("t3", "x3") if number == 3 else ("", "")
+        writer.add(Document(docid, *text), exact=number not in (0, 3))
+    writer.close()
+    table = DocumentTable(tmp_path, len(ids))
     assert [table.number(docid) for docid in ids] == [0, 1, 2, 3, 4]
     assert [table.number(docid) for docid in ("", "B", "zz", "e")] == [None] * 4
     assert [table.stored_text(n) for n in range(5)] == [("", ""), None, None, ("t3", "x3"), None]

@@ -86,7 +86,7 @@ def test_ties_are_broken_by_docid_in_code_point_order() -> None:
     keys = [_key(index, [A, B], -1.0)]
     for config in (RankConfig(), RankConfig(score="max"), RankConfig(weight="lm", score="max")):
         for max_scored in (1, 3, 1500):
-            hits = rank(index, QueryKeys(tuple(keys), NONE), config, 3, max_scored)
+            hits = rank(index, QueryKeys(tuple(keys), NONE), config, 3, max_scored=max_scored)
             assert [index.docid(hit.document) for hit in hits] == ["Z", "a10", "a9"]
             assert len({hit.score for hit in hits}) == 1
         hits = rank(index, QueryKeys(tuple(keys), NONE), config, 99)

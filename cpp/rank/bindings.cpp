@@ -1,0 +1,129 @@
+// The extension module seal_ir._rank: types, release of the GIL and exceptions, nothing else.
+// The Python side is documented in seal_ir/_rank.pyi.
+#include "../arrays.hpp"
+#include "cache.hpp"
+#include "ranking.hpp"
+
+namespace {
+
+using namespace seal;
+using rank::Cache;
+using rank::Ranking;
+
+using Floats = Input<double, nb::shape<-1>>;
+using FloatsOut = nb::ndarray<nb::numpy, double, nb::shape<-1>>;
+using Released = nb::call_guard<nb::gil_scoped_release>;
+
+/// Arrays of Python that live as long as the call that reads them.
+struct QueryIn {
+    Symbols symbols;
+    Ints offsets;
+    Floats powers;
+    Symbols unigrams;
+    Floats unigram_weights;
+    double beta;
+};
+
+[[nodiscard]] rank::QueryArrays as_arrays(const QueryIn& query) {
+    return {as_span(query.symbols),  as_span(query.offsets),         as_span(query.powers),
+            as_span(query.unigrams), as_span(query.unigram_weights), query.beta};
+}
+
+void make(Ranking* place, const QueryIn& query, const Ints& offsets, const Pairs& rows, bool best_only,
+          std::size_t n_hits) {
+    const nb::gil_scoped_release released;
+    std::vector<std::int64_t> documents(rows.shape(0));
+    std::vector<std::int64_t> ends(rows.shape(0));
+    for (std::size_t i = 0; i < documents.size(); ++i) {
+        documents[i] = rows.data()[2 * i];
+        ends[i] = rows.data()[2 * i + 1];
+    }
+    new (place) Ranking(as_arrays(query), {as_span(offsets), documents, ends},
+                        best_only ? Ranking::Score::kMax : Ranking::Score::kSum, n_hits);
+}
+
+[[nodiscard]] IntsOut ints(std::vector<std::int64_t>&& values) {
+    const std::size_t n = values.size();
+    return as_array<IntsOut>(std::move(values), {n});
+}
+
+[[nodiscard]] IntsOut next(Ranking& ranking, std::size_t limit) {
+    std::vector<std::int64_t> documents;
+    {
+        const nb::gil_scoped_release released;
+        documents = ranking.next(limit);
+    }
+    return ints(std::move(documents));
+}
+
+void score(Ranking& ranking, const Ints& documents, const Ints& offsets, const Symbols& symbols) {
+    const nb::gil_scoped_release released;
+    ranking.score({as_span(documents), as_span(offsets), as_span(symbols)});
+}
+
+using HitArrays = nb::typed<nb::tuple, IntsOut, FloatsOut, IntsOut, IntsOut, FloatsOut>;
+
+[[nodiscard]] HitArrays hits(const Ranking& ranking) {
+    std::vector<std::int64_t> documents, offsets = {0}, numbers;
+    std::vector<double> scores, shares;
+    {
+        const nb::gil_scoped_release released;
+        for (const rank::Hit& hit : ranking.hits()) {
+            documents.push_back(hit.document);
+            scores.push_back(hit.score);
+            for (const rank::Part& part : hit.parts) {
+                numbers.push_back(part.number);
+                shares.push_back(part.share);
+            }
+            offsets.push_back(static_cast<std::int64_t>(numbers.size()));
+        }
+    }
+    const std::size_t n = scores.size();
+    const std::size_t n_parts = shares.size();
+    return nb::borrow<HitArrays>(nb::make_tuple(ints(std::move(documents)),
+                                                as_array<FloatsOut>(std::move(scores), {n}),
+                                                ints(std::move(offsets)), ints(std::move(numbers)),
+                                                as_array<FloatsOut>(std::move(shares), {n_parts})));
+}
+
+using CachedArrays = nb::typed<nb::tuple, IntsOut, IntsOut, SymbolsOut, IntsOut>;
+
+[[nodiscard]] CachedArrays get(const Cache& cache, const Ints& documents) {
+    Cache::Found found;
+    {
+        const nb::gil_scoped_release released;
+        found = cache.get(as_span(documents));
+    }
+    const std::size_t n = found.symbols.size();
+    return nb::borrow<CachedArrays>(nb::make_tuple(
+        ints(std::move(found.documents)), ints(std::move(found.offsets)),
+        as_array<SymbolsOut>(std::move(found.symbols), {n}), ints(std::move(found.absent))));
+}
+
+void put(Cache& cache, const Ints& documents, const Ints& offsets, const Symbols& symbols) {
+    const nb::gil_scoped_release released;
+    cache.put({as_span(documents), as_span(offsets), as_span(symbols)});
+}
+
+}  // namespace
+
+NB_MODULE(_rank, module) {
+    nb::class_<QueryIn>(module, "Query")
+        .def(nb::init<Symbols, Ints, Floats, Symbols, Floats, double>(), "symbols"_a.noconvert(),
+             "offsets"_a.noconvert(), "powers"_a.noconvert(), "unigrams"_a.noconvert(),
+             "unigram_weights"_a.noconvert(), "beta"_a);
+    nb::class_<Ranking>(module, "Ranking")
+        .def("__init__", &make, "query"_a, "offsets"_a.noconvert(), "rows"_a.noconvert(), "best_only"_a,
+             "n_hits"_a)
+        .def_prop_ro("n_candidates", &Ranking::n_candidates)
+        .def("keep", &Ranking::keep, "n"_a, Released())
+        .def("next", &next, "limit"_a)
+        .def("score", &score, "documents"_a.noconvert(), "offsets"_a.noconvert(),
+             "symbols"_a.noconvert())
+        .def("hits", &hits);
+    nb::class_<Cache>(module, "Cache")
+        .def(nb::init<std::size_t>(), "n_bytes"_a)
+        .def("size_in_bytes", &Cache::size_in_bytes)
+        .def("get", &get, "documents"_a.noconvert())
+        .def("put", &put, "documents"_a.noconvert(), "offsets"_a.noconvert(), "symbols"_a.noconvert());
+}

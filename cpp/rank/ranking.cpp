@@ -1,0 +1,221 @@
+#include "ranking.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace seal::rank {
+
+namespace {
+
+// Sums of the same numbers in another order differ by less than this part of them.
+constexpr double kRounding = 1e-12;
+
+std::vector<std::uint32_t> without_rows(const Rows& rows, std::size_t n_keys) {
+    const auto& offsets = rows.offsets;
+    if (offsets.size() != n_keys + 1 || offsets.front() != 0 || !std::ranges::is_sorted(offsets) ||
+        offsets.back() != static_cast<std::int64_t>(rows.documents.size()) ||
+        rows.documents.size() != rows.ends.size()) {
+        throw std::invalid_argument("row offsets do not cut " + std::to_string(rows.documents.size()) +
+                                    " documents and " + std::to_string(rows.ends.size()) +
+                                    " ends into " + std::to_string(n_keys) + " keys");
+    }
+    std::vector<std::uint32_t> keys;
+    for (std::size_t key = 0; key < n_keys; ++key) {
+        if (offsets[key] == offsets[key + 1]) keys.push_back(static_cast<std::uint32_t>(key));
+    }
+    return keys;
+}
+
+}  // namespace
+
+Ranking::Ranking(const QueryArrays& query, const Rows& rows, Score kind, std::size_t n_hits)
+    : query_(query),
+      kind_(kind),
+      n_hits_(n_hits),
+      unlocated_(without_rows(rows, query_.n_keys())),
+      finder_(query_, unlocated_),
+      cover_(query_) {
+    if (n_hits == 0) throw std::invalid_argument("n_hits is 0; it must be at least 1");
+    group(rows);
+    set_bounds();
+}
+
+void Ranking::group(const Rows& rows) {
+    struct Row {
+        std::int64_t document;
+        Occurrence occurrence;
+    };
+    std::vector<Row> sorted;
+    sorted.reserve(rows.documents.size());
+    for (std::uint32_t key = 0; key < query_.n_keys(); ++key) {
+        for (auto i = static_cast<std::size_t>(rows.offsets[key]);
+             i < static_cast<std::size_t>(rows.offsets[key + 1]); ++i) {
+            const std::int64_t end = rows.ends[i];
+            if (end < static_cast<std::int64_t>(query_.length(key)) ||
+                end > std::numeric_limits<std::int32_t>::max()) {
+                throw std::invalid_argument("ends[" + std::to_string(i) + "] is " +
+                                            std::to_string(end) + ", no place for a key of " +
+                                            std::to_string(query_.length(key)) + " symbols");
+            }
+            sorted.push_back({rows.documents[i], {key, static_cast<std::uint32_t>(end)}});
+        }
+    }
+    std::ranges::stable_sort(sorted, {}, &Row::document);  // keys ascend already
+    occurrences_.reserve(sorted.size());
+    for (std::size_t i = 0; i < sorted.size(); ++i) {
+        const auto number = static_cast<std::uint32_t>(i);
+        if (i == 0 || sorted[i].document != sorted[i - 1].document) {
+            candidates_.push_back({sorted[i].document, number, number, 0.0, 0.0});
+        }
+        candidates_.back().last = number + 1;
+        occurrences_.push_back(sorted[i].occurrence);
+    }
+}
+
+void Ranking::set_bounds() {
+    double rest = 0.0;  // what a text could add
+    for (const std::uint32_t key : unlocated_) rest += query_.power(key);
+    for (std::size_t i = 0; i < query_.n_unigrams(); ++i) rest += query_.unigram_weight(i);
+    for (Candidate& candidate : candidates_) {
+        const auto keys = located(candidate);
+        if (kind_ == Score::kMax) {
+            candidate.known = query_.power(keys[0].key);
+            candidate.bound = needs_text(candidate) ? query_.power(unlocated_[0]) : candidate.known;
+        } else {
+            candidate.known = cover_.bound(0.0, keys, {});
+            candidate.bound = (candidate.known + rest) * (1.0 + kRounding);
+        }
+    }
+    std::ranges::stable_sort(candidates_, [](const Candidate& a, const Candidate& b) {
+        return a.bound != b.bound ? a.bound > b.bound : a.known > b.known;
+    });
+}
+
+std::span<const Occurrence> Ranking::located(const Candidate& candidate) const {
+    return std::span(occurrences_).subspan(candidate.first, candidate.last - candidate.first);
+}
+
+bool Ranking::needs_text(const Candidate& candidate) const {
+    if (kind_ == Score::kSum) return !finder_.empty();
+    return !unlocated_.empty() && unlocated_[0] < located(candidate)[0].key;
+}
+
+void Ranking::keep(std::size_t n) {
+    if (n == 0 || candidates_.size() <= n) return;
+    std::vector<double> scores;
+    for (const Candidate& candidate : candidates_) scores.push_back(first_score(candidate));
+    std::vector<double> sorted = scores;
+    const auto last = sorted.begin() + static_cast<std::ptrdiff_t>(n - 1);
+    std::nth_element(sorted.begin(), last, sorted.end(), std::greater<>());
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+        if (scores[i] >= *last) candidates_[kept++] = candidates_[i];
+    }
+    candidates_.resize(kept);
+}
+
+double Ranking::first_score(const Candidate& candidate) {
+    if (kind_ == Score::kMax) return candidate.known;
+    const auto keys = located(candidate);
+    const std::size_t length = std::ranges::max(keys, {}, &Occurrence::end).end;
+    return cover_.score(keys, {}, length, parts_);
+}
+
+double Ranking::least() const {
+    return best_.size() < n_hits_ ? -std::numeric_limits<double>::infinity() : best_.top();
+}
+
+std::vector<std::int64_t> Ranking::next(std::size_t limit) {
+    pending_.clear();
+    while (at_ < candidates_.size() && pending_.size() < limit) {
+        const Candidate& candidate = candidates_[at_];
+        if (candidate.bound < least()) {
+            at_ = candidates_.size();
+            break;
+        }
+        ++at_;
+        if (needs_text(candidate)) {
+            pending_.push_back(candidate);
+        } else {
+            score_known(candidate);
+        }
+    }
+    std::ranges::sort(pending_, {}, &Candidate::document);
+    std::vector<std::int64_t> documents;
+    documents.reserve(pending_.size());
+    for (const Candidate& candidate : pending_) documents.push_back(candidate.document);
+    return documents;
+}
+
+void Ranking::score(const Texts& texts) {
+    const auto& offsets = texts.offsets;
+    if (offsets.size() != texts.documents.size() + 1 || offsets.front() != 0 ||
+        !std::ranges::is_sorted(offsets) ||
+        offsets.back() != static_cast<std::int64_t>(texts.symbols.size())) {
+        throw std::invalid_argument("offsets do not cut " + std::to_string(texts.symbols.size()) +
+                                    " symbols into " + std::to_string(texts.documents.size()) +
+                                    " documents");
+    }
+    for (std::size_t i = 0; i < texts.documents.size(); ++i) {
+        const auto found =
+            std::ranges::lower_bound(pending_, texts.documents[i], {}, &Candidate::document);
+        if (found == pending_.end() || found->document != texts.documents[i]) {
+            throw std::invalid_argument("document " + std::to_string(texts.documents[i]) +
+                                        " was not asked for");
+        }
+        const auto first = static_cast<std::size_t>(offsets[i]);
+        score_one(*found,
+                  texts.symbols.subspan(first, static_cast<std::size_t>(offsets[i + 1]) - first));
+    }
+}
+
+void Ranking::score_one(const Candidate& candidate, std::span<const Symbol> stream) {
+    const auto known = located(candidate);
+    if (std::ranges::max(known, {}, &Occurrence::end).end > stream.size()) {
+        throw std::invalid_argument("document " + std::to_string(candidate.document) + " has " +
+                                    std::to_string(stream.size()) +
+                                    " symbols, and a key was located beyond");
+    }
+    finder_.find(stream, keys_, unigrams_);
+    if (kind_ == Score::kMax) {
+        std::uint32_t best = known[0].key;
+        for (const Occurrence& occurrence : keys_) best = std::min(best, occurrence.key);
+        parts_.assign(1, {best, query_.power(best)});
+        settle(candidate, query_.power(best));
+        return;
+    }
+    // Most documents are far from the n-th best, and their parts need not be worked out.
+    if (cover_.bound(candidate.known, keys_, unigrams_) * (1.0 + kRounding) < least()) return;
+    keys_.insert(keys_.end(), known.begin(), known.end());
+    std::ranges::sort(keys_);
+    settle(candidate, cover_.score(keys_, unigrams_, stream.size(), parts_));
+}
+
+void Ranking::score_known(const Candidate& candidate) {
+    if (kind_ == Score::kMax) parts_.assign(1, {located(candidate)[0].key, candidate.known});
+    settle(candidate, first_score(candidate));
+}
+
+void Ranking::settle(const Candidate& candidate, double score) {
+    if (score < least()) return;
+    hits_.push_back({candidate.document, score, parts_});
+    best_.push(score);
+    if (best_.size() > n_hits_) best_.pop();
+    if (hits_.size() < crowded_) return;
+    std::erase_if(hits_, [&](const Hit& hit) { return hit.score < least(); });
+    crowded_ = std::max(crowded_, 2 * hits_.size());
+}
+
+std::vector<Hit> Ranking::hits() const {
+    std::vector<Hit> found;
+    std::ranges::copy_if(hits_, std::back_inserter(found),
+                         [&](const Hit& hit) { return hit.score >= least(); });
+    std::ranges::sort(found, [](const Hit& a, const Hit& b) {
+        return a.score != b.score ? a.score > b.score : a.document < b.document;
+    });
+    return found;
+}
+
+}  // namespace seal::rank

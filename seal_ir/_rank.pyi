@@ -1,0 +1,109 @@
+"""Scoring of documents by keys, on plain arrays: no index and no model is known here.
+
+Arrays are C-contiguous numpy arrays of exactly the types named; anything else is a TypeError, because a
+silent copy would hide a slow caller. Everything that takes time releases the GIL.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+class Query:
+    """The keys of one query; the arrays are held, not copied."""
+
+    def __init__(
+        self,
+        symbols: NDArray[np.uint32],
+        offsets: NDArray[np.int64],
+        powers: NDArray[np.float64],
+        unigrams: NDArray[np.uint32],
+        unigram_weights: NDArray[np.float64],
+        beta: float,
+    ) -> None:
+        """Put the arrays together.
+
+        Args:
+            symbols: uint32 [m]; key i is `symbols[offsets[i]:offsets[i + 1]]`.
+            offsets: int64 [n + 1].
+            powers: float64 [n], what each key adds at most (w^alpha); in the order in which keys are taken.
+            unigrams: uint32 [u], ascending.
+            unigram_weights: float64 [u], positive or 0.
+            beta: see docs/scoring.md.
+        """
+
+class Ranking:
+    """The best documents for one query. Belongs to one thread."""
+
+    def __init__(
+        self, query: Query, offsets: NDArray[np.int64], rows: NDArray[np.int64], best_only: bool, n_hits: int
+    ) -> None:
+        """Group the located occurrences by document.
+
+        Args:
+            query: the keys.
+            offsets: int64 [n + 1]; key i was located at `rows[offsets[i]:offsets[i + 1]]`. A key without rows
+                is looked for in the candidates' texts.
+            rows: int64 [m, 2], document and exclusive end of each occurrence.
+            best_only: a document's score is the power of its first key, not the intersective score.
+            n_hits: how many documents are wanted, at least 1.
+
+        Raises:
+            ValueError: the arrays do not fit each other.
+        """
+
+    @property
+    def n_candidates(self) -> int:
+        """Documents that hold a located key."""
+
+    def keep(self, n: int) -> None:
+        """Keep the n candidates that score best by their located keys alone, and what ties with the last."""
+
+    def next(self, limit: int) -> NDArray[np.int64]:
+        """Up to `limit` documents to read next, int64 [n], ascending; none at the end.
+
+        Candidates come by a bound on their scores; the end is where no bound reaches the n-th best score.
+        """
+
+    def score(
+        self, documents: NDArray[np.int64], offsets: NDArray[np.int64], symbols: NDArray[np.uint32]
+    ) -> None:
+        """Score documents that the last `next` named; that of row i is `symbols[offsets[i]:offsets[i + 1]]`.
+
+        Args:
+            documents: int64 [n], some or all of them.
+            offsets: int64 [n + 1].
+            symbols: uint32 [m], their streams.
+
+        Raises:
+            ValueError: `next` named no such document, or a located key ends beyond the stream.
+        """
+
+    def hits(
+        self,
+    ) -> tuple[
+        NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]
+    ]:
+        """Documents, scores, offsets, parts and shares of the best and of all that tie with the last of them.
+
+        By descending score, then document. The score of row i is the sum of
+        `shares[offsets[i]:offsets[i + 1]]`, in the order taken; `parts` says of what: key number, or number
+        of keys + number of unigram.
+        """
+
+class Cache:
+    """Streams read before, in a fixed amount of memory; for use from any thread."""
+
+    def __init__(self, n_bytes: int) -> None:
+        """An empty one of at most `n_bytes`, a ninth at once and the rest as it fills; 0 keeps nothing."""
+
+    def size_in_bytes(self) -> int:
+        """Memory when it is full."""
+
+    def get(
+        self, documents: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
+        """Documents found, their offsets [n + 1] and symbols, and the documents that are not here."""
+
+    def put(
+        self, documents: NDArray[np.int64], offsets: NDArray[np.int64], symbols: NDArray[np.uint32]
+    ) -> None:
+        """Keep streams, over the oldest ones where there is no room left."""

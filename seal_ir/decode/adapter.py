@@ -1,0 +1,84 @@
+"""LoRA adapters: folders with small matrices to be added to the weights of a base model."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+
+from seal_ir.errors import ModelError
+
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+_PREFIX = "base_model.model."  # peft's, before the names of the base model
+# Settings of peft under which a layer is something else than W + scale * B A, with what they must be.
+_PLAIN = {"use_dora": False, "fan_in_fan_out": False, "bias": "none", "modules_to_save": None}
+_PLAIN_PATTERNS = ("rank_pattern", "alpha_pattern", "trainable_token_indices", "layer_replication")
+
+
+def base_of(folder: Path) -> str | None:
+    """Name of the base model of an adapter folder, a relative path being inside it; None for other folders.
+
+    Raises:
+        ModelError: the folder's configuration names no base model.
+    """
+    if not (folder / CONFIG).is_file():
+        return None
+    name = _config(folder).get("base_model_name_or_path")
+    if not isinstance(name, str) or not name:
+        raise ModelError(f"{folder / CONFIG}: names no base model; write it under base_model_name_or_path")
+    return str(folder / name) if name.startswith(("./", "../")) else name
+
+
+@torch.no_grad()
+def merge_adapter(network: Any, folder: Path) -> None:
+    """Add an adapter to the weights of its base model, in place; peft is not needed for this.
+
+    Raises:
+        ModelError: the adapter is of another kind than LoRA, damaged, or made for another model.
+    """
+    scale = _scale(_config(folder), folder / CONFIG)
+    try:
+        matrices = load_file(folder / WEIGHTS)
+    except (OSError, SafetensorError) as error:
+        raise ModelError(f"{folder / WEIGHTS}: cannot be read ({error})") from error
+    layers = dict(network.named_modules())
+    for name in sorted(matrices):
+        module, _, part = name.removeprefix(_PREFIX).partition(".lora_")
+        if part not in ("A.weight", "B.weight"):
+            raise ModelError(f"{folder / WEIGHTS}: {name} is no part of a LoRA matrix")
+        if part == "B.weight":
+            continue
+        down, up = matrices[name], matrices.get(name.replace(".lora_A.", ".lora_B."))
+        weight = getattr(layers.get(module), "weight", None)
+        if up is None or weight is None or tuple(weight.shape) != (up.shape[0], down.shape[1]):
+            raise ModelError(f"{folder}: the adapter does not fit its base model ({module})")
+        weight += (scale * (up.float() @ down.float())).to(weight)
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder / CONFIG}: cannot be read ({error})") from error
+    if not isinstance(config, dict):
+        raise ModelError(f"{folder / CONFIG}: is no JSON object")
+    return config
+
+
+def _scale(config: dict[str, Any], path: Path) -> float:
+    """What B A is multiplied with."""
+    if config.get("peft_type") != "LORA":
+        raise ModelError(f"{path}: peft_type is {config.get('peft_type')!r}; only LORA can be loaded")
+    odd = [name for name, value in _PLAIN.items() if config.get(name, value) != value]
+    odd += [name for name in _PLAIN_PATTERNS if config.get(name)]
+    if odd:
+        raise ModelError(f"{path}: {odd[0]} is {config[odd[0]]!r}; only plain LoRA can be loaded")
+    rank, alpha = config.get("r"), config.get("lora_alpha")
+    if not isinstance(rank, int) or not isinstance(alpha, int | float) or rank < 1:
+        raise ModelError(f"{path}: r is {rank!r} and lora_alpha {alpha!r}; both must be numbers")
+    return alpha / math.sqrt(rank) if config.get("use_rslora") else alpha / rank

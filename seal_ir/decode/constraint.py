@@ -1,0 +1,206 @@
+"""What may follow each beam: exactly the best attested continuations, without looking at all of them.
+
+Beam search keeps the best 2 x beam attested continuations of a decoding and no others. Where a range has
+few rows, its successors are enumerated and the model is asked for just those. Where it has many, the model
+names its best tokens and the index verifies them, best first, until no continuation that has not been
+looked at can be among the best 2 x beam. Log-probabilities are over the whole vocabulary and never
+renormalised over what is allowed, so that both ways give the same numbers, and this the same candidates as
+a mask over the vocabulary would.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from seal_ir.decode.hypotheses import Beams, Bools, Candidates, best_of_each, joined, nth_best
+from seal_ir.decode.model import Floats, Ints, NextTokens
+from seal_ir.decode.pool import Pool
+from seal_ir.decode.stopwatch import Stopwatch
+from seal_ir.index.reader import Index
+from seal_ir.text.symbols import FIRST_TOKEN, TITLE_END, Symbols
+
+
+@dataclass(frozen=True, slots=True)
+class CostRule:
+    """When to enumerate and when to verify; changes the time, never the result.
+
+    Attributes:
+        narrow: rows of a range up to which its successors are enumerated.
+        tops: tokens that the model names for a wide range, in the first and in each further attempt; when
+            these do not suffice, its successors are enumerated after all.
+        verified: continuations of one decoding that are verified at a time.
+    """
+
+    narrow: int = 4096
+    tops: tuple[int, ...] = (64, 448)
+    verified: int = 64
+
+
+class Pairs(NamedTuple):
+    """Enumerated continuations."""
+
+    beams: Ints  # [m], ascending
+    symbols: Symbols  # [m]
+    tokens: Ints  # [m], what the model writes for the symbol
+    entries: Ints  # [m], into the ranges of the plan
+
+    def chosen(self, which: Ints | Bools) -> Pairs:
+        """Some of them."""
+        return Pairs._make(column[which] for column in self)
+
+
+class Plan(NamedTuple):
+    """What is known of the continuations before the model is asked."""
+
+    wide: Ints  # beams whose continuations are verified, not enumerated
+    pairs: Pairs  # the enumerated ones of all others
+    ranges: Ints  # [n_successors, n_segments, 2]
+
+
+class Constraint:
+    """The best attested continuations of beams."""
+
+    def __init__(self, index: Index, title_end: int, n_best: int, rule: CostRule, watch: Stopwatch) -> None:
+        """Of `index`.
+
+        Args:
+            index: what is attested.
+            title_end: the token that the model writes where a title ends.
+            n_best: continuations wanted of each decoding.
+            rule: see `CostRule`.
+            watch: the index's time is added to "constraint", that of reading log-probabilities to "read".
+        """
+        self._index, self._title_end, self._n_best = index, title_end, n_best
+        self._rule, self._watch = rule, watch
+
+    def plan(self, beams: Beams, n_vocabulary: int) -> Plan:
+        """Enumerate what follows narrow beams and the model, with its `n_vocabulary` tokens, can write."""
+        narrow = (beams.ranges[..., 1] - beams.ranges[..., 0]).sum(axis=1) <= self._rule.narrow
+        pairs, ranges = self._enumerated(beams, np.flatnonzero(narrow), n_vocabulary)
+        return Plan(np.flatnonzero(~narrow), pairs, ranges)
+
+    def living(self, beams: Beams, n_vocabulary: int) -> tuple[Beams, Plan, Ints]:
+        """The beams that something may follow, the plan for them, and which of `beams` they are."""
+        plan = self.plan(beams, n_vocabulary)
+        alive = np.zeros(len(beams.jobs), dtype=bool)
+        alive[plan.wide] = alive[plan.pairs.beams] = True
+        renumbered = np.cumsum(alive) - 1
+        pairs = plan.pairs._replace(beams=renumbered[plan.pairs.beams])
+        which = np.flatnonzero(alive)
+        return beams.chosen(which), Plan(renumbered[plan.wide], pairs, plan.ranges), which
+
+    def best(
+        self, beams: Beams, plan: Plan, following: NextTokens, rows: Ints, tokens: Ints
+    ) -> tuple[Candidates, Floats]:
+        """The best attested continuations of each decoding, and what else is to be read in the same go.
+
+        Args:
+            beams: all beams.
+            plan: what `plan` says about them.
+            following: the distributions of their next tokens.
+            rows: of pairs of row and token whose log-probabilities are wanted too.
+            tokens: of the same.
+
+        Returns:
+            Candidates decoding by decoding and best first, ties by symbol and then by beam; and the
+            log-probabilities float32 [len(rows)].
+        """
+        pairs = plan.pairs
+        ends = plan.wide[beams.may_end[plan.wide]]
+        ends = ends if self._title_end < following.n_vocabulary else ends[:0]
+        with self._watch.part("read"):
+            read = following.read(
+                np.concatenate([pairs.beams, ends, rows]),
+                np.concatenate([pairs.tokens, np.full(len(ends), self._title_end), tokens]),
+                plan.wide,
+                min(self._rule.tops[0], following.n_vocabulary),
+            )
+        n, m = len(pairs.beams), len(pairs.beams) + len(ends)
+        found = self._scored(beams, pairs, plan.ranges, read.logprobs[:n])
+        if len(plan.wide):
+            pool = Pool(beams)
+            pool.add_ends(ends, self._title_end, read.logprobs[n:m])
+            pool.add_tops(plan.wide, read, following.n_vocabulary)
+            found = self._verified(beams, found, pool, following)
+        return best_of_each(found, beams.jobs, self._n_best), read.logprobs[m:]
+
+    def _verified(self, beams: Beams, found: Candidates, pool: Pool, following: NextTokens) -> Candidates:
+        """`found`, and from the pool all that can be among the best with it."""
+        n_jobs = int(beams.jobs[-1]) + 1
+        attempts = np.zeros(len(beams.jobs), dtype=np.int64)
+        while True:
+            known = joined([found, pool.attested])
+            # What ties with the last of the best is looked at too: symbols decide between them.
+            least = nth_best(known.scores, beams.jobs[known.beams], n_jobs, self._n_best)[beams.jobs]
+            due = pool.due(least, self._rule.verified)
+            if len(due):
+                with self._watch.part("constraint"):
+                    ranges = np.ascontiguousarray(beams.ranges[pool.beams[due]])
+                    pool.settle(due, self._index.extend(ranges, pool.symbols[due]))
+                continue
+            uncertain = pool.uncertain(least)
+            if not len(uncertain):
+                return known
+            attempts[uncertain] += 1
+            for level, k in enumerate(self._rule.tops[1:], start=1):
+                self._widen(pool, uncertain[attempts[uncertain] == level], k, following)
+            hopeless = uncertain[attempts[uncertain] >= len(self._rule.tops)]
+            if len(hopeless):
+                pool.drop(hopeless)
+                found = joined([found, self._all_of(beams, hopeless, following)])
+
+    def _widen(self, pool: Pool, beams: Ints, k: int, following: NextTokens) -> None:
+        """Read more of the best tokens of some beams."""
+        if len(beams):
+            nothing = np.empty(0, np.int64)
+            with self._watch.part("read"):
+                read = following.read(nothing, nothing, beams, min(k, following.n_vocabulary))
+            pool.drop_tops(beams)
+            pool.add_tops(beams, read, following.n_vocabulary)
+
+    def _all_of(self, beams: Beams, which: Ints, following: NextTokens) -> Candidates:
+        """The best of all that follows some beams, enumerated after all."""
+        pairs, ranges = self._enumerated(beams, which, following.n_vocabulary)
+        with self._watch.part("read"):
+            read = following.read(pairs.beams, pairs.tokens, np.empty(0, np.int64), 1)
+        return self._scored(beams, pairs, ranges, read.logprobs)
+
+    def _enumerated(self, beams: Beams, which: Ints, n_vocabulary: int) -> tuple[Pairs, Ints]:
+        """All that may follow some beams: any token inside a field, or the end of a title that has begun."""
+        if not len(which):
+            nothing = np.empty(0, np.int64)
+            return Pairs(nothing, nothing.astype(np.uint32), nothing, nothing), beams.ranges[:0]
+        with self._watch.part("constraint"):
+            # Beams of different queries often share a range: ask once.
+            ranges, group = np.unique(beams.ranges[which], axis=0, return_inverse=True)
+            successors = self._index.successors(np.ascontiguousarray(ranges))
+        owner, entries = _expanded(successors.offsets, group.reshape(-1))
+        symbols = successors.symbols[entries]
+        ends = symbols == TITLE_END
+        tokens = np.where(ends, self._title_end, symbols.astype(np.int64) - FIRST_TOKEN)
+        allowed = (symbols >= FIRST_TOKEN) | (ends & beams.may_end[which][owner])
+        allowed &= tokens < n_vocabulary
+        return Pairs(which[owner], symbols, tokens, entries).chosen(allowed), successors.ranges
+
+    def _scored(self, beams: Beams, pairs: Pairs, ranges: Ints, logprobs: Floats) -> Candidates:
+        """Enumerated continuations with their scores, without those that are surely not among the best."""
+        scores = beams.logprobs[pairs.beams] + logprobs
+        kept = np.isfinite(scores)
+        scores[~kept] = -np.inf
+        bounds = np.searchsorted(beams.jobs[pairs.beams], np.arange(beams.jobs.max(initial=-1) + 2))
+        for lo, hi in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            if hi - lo > self._n_best:
+                kept[lo:hi] &= scores[lo:hi] >= np.partition(scores[lo:hi], -self._n_best)[-self._n_best]
+        beam, symbols, tokens, entries = pairs.chosen(kept)
+        return Candidates(beam, symbols, tokens, scores[kept], ranges[entries])
+
+
+def _expanded(offsets: Ints, which: Ints) -> tuple[Ints, Ints]:
+    """For owners that each point to a group of entries: owner and entry of every pair."""
+    sizes = np.diff(offsets)[which]
+    owner = np.repeat(np.arange(len(which)), sizes)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return owner, np.repeat(offsets[which], sizes) + within

@@ -1,0 +1,174 @@
+"""Rescoring: the model reads keys that are known already, and says how likely each is after its prompt.
+
+The prompts are those of decoding, so that for keys of the same beam search nothing changes but time. It
+matters for keys that come from elsewhere: another model, another prompt, another run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seal_ir.config import DecodeConfig
+from seal_ir.decode.model import Generator, NextTokens, Prompt
+from seal_ir.decode.prompts import make_prompt
+from seal_ir.decode.query_ngrams import MAX_NGRAM_TOKENS
+from seal_ir.errors import UsageError
+from seal_ir.records import BODY, TITLE, Key, QueryKeys
+from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
+
+_KEYS_AT_ONCE = 1024  # read together; bounds the memory of a session, whatever the number of keys
+Tokens = tuple[int, ...]
+
+
+class Forced(NamedTuple):
+    """A continuation to be read: the place of its key, and what the model would write for it."""
+
+    query: int
+    key: int
+    tokens: Tokens
+
+
+class Reading(NamedTuple):
+    """A prompt and the continuations that follow it."""
+
+    prompt: Prompt
+    forced: list[Forced]
+
+
+def rescore(
+    generator: Generator, queries: Sequence[str], found: Sequence[QueryKeys], config: DecodeConfig
+) -> list[QueryKeys]:
+    """The same keys with the log-probabilities of a second, teacher-forced pass, unigrams as they were.
+
+    Keys that the model cannot write at all (probability 0) are left out. Common beginnings of the keys of
+    a prompt are read once.
+
+    Args:
+        generator: the model; may be another one than wrote the keys, with the same tokenizer.
+        queries: the queries.
+        found: the keys of each, which may come from elsewhere.
+        config: the settings of decoding, which say how much of a long query its prompt holds.
+
+    Raises:
+        UsageError: there are not as many lists of keys as queries, or a key holds a symbol no text has.
+    """
+    scores: dict[tuple[int, int], float] = {}
+    for group in _groups(readings(generator, queries, found, config)):
+        scores.update(_read(generator, group))
+    return replaced(found, scores)
+
+
+def readings(
+    generator: Generator, queries: Sequence[str], found: Sequence[QueryKeys], config: DecodeConfig
+) -> list[Reading]:
+    """What to read: for each query one entry for its titles and one for all other keys, unless empty."""
+    if len(queries) != len(found):
+        raise UsageError(f"{len(queries)} queries need as many lists of keys, not {len(found)}")
+    made = []
+    for number, (query, query_keys) in enumerate(zip(queries, found, strict=True)):
+        for title in (False, True):
+            forced = [
+                Forced(number, at, _tokens(generator, key))
+                for at, key in enumerate(query_keys.keys)
+                if (key.kind == TITLE) == title
+            ]
+            if forced:
+                template = generator.description.title if title else generator.description.body
+                reserved = max(
+                    n_reserved(TITLE if title else BODY, config), *(len(item.tokens) for item in forced)
+                )
+                made.append(Reading(make_prompt(generator, template, query, reserved).prompt, forced))
+    return made
+
+
+def n_reserved(kind: str, config: DecodeConfig) -> int:
+    """Tokens that are kept free behind a prompt: those of the longest key, the query's n-grams included."""
+    if kind == TITLE:
+        return config.title_steps
+    return max(config.body_steps, MAX_NGRAM_TOKENS) if config.query_words else config.body_steps
+
+
+def replaced(found: Sequence[QueryKeys], scores: dict[tuple[int, int], float]) -> list[QueryKeys]:
+    """The keys with new log-probabilities, by place of query and key; without a finite one they go."""
+    return [
+        QueryKeys(
+            tuple(
+                replace(key, logprob=scores[number, at])
+                for at, key in enumerate(query_keys.keys)
+                if np.isfinite(scores[number, at])
+            ),
+            query_keys.unigrams,
+        )
+        for number, query_keys in enumerate(found)
+    ]
+
+
+def _tokens(generator: Generator, key: Key) -> Tokens:
+    """What the model writes for a key: nothing for the boundary that its prompt implies."""
+    symbols = key.symbols[1:] if key.kind == TITLE and key.symbols[0] == BOUNDARY else key.symbols
+    tokens = tuple(generator.title_end if symbol == TITLE_END else symbol - FIRST_TOKEN for symbol in symbols)
+    if not tokens or min(tokens) < 0:
+        raise UsageError(f"{key.symbols} cannot be rescored: a key holds no control symbol but a title's two")
+    return tokens
+
+
+def _groups(parts: Sequence[Reading]) -> list[list[Reading]]:
+    """The readings in groups of at most `_KEYS_AT_ONCE` keys, those with more than that in pieces."""
+    groups: list[list[Reading]] = [[]]
+    room = _KEYS_AT_ONCE
+    for prompt, forced in parts:
+        ordered = sorted(forced, key=lambda item: item.tokens)  # neighbours share their beginnings
+        while ordered:
+            if room == 0:
+                groups.append([])
+                room = _KEYS_AT_ONCE
+            piece, ordered = ordered[:room], ordered[room:]
+            groups[-1].append(Reading(prompt, piece))
+            room -= len(piece)
+    return [group for group in groups if group]
+
+
+def _read(generator: Generator, group: Sequence[Reading]) -> dict[tuple[int, int], float]:
+    """Log-probabilities by place of query and key: the prefixes of all keys advance together."""
+    session = generator.model.start([part.prompt for part in group])
+    scores: dict[tuple[int, Tokens], float] = {(p, ()): 0.0 for p in range(len(group))}
+    rows: dict[tuple[int, Tokens], int] = {(p, ()): p for p in range(len(group))}
+    longest = max(len(item.tokens) for part in group for item in part.forced)
+    for depth in range(1, longest + 1):
+        grown = sorted(
+            {(p, item.tokens[:depth]) for p, part in enumerate(group) for item in part.forced
+             if len(item.tokens) >= depth}
+        )  # fmt: skip
+        steps = _next(
+            session.following, [(rows.get((p, tokens[:-1]), -1), tokens[-1]) for p, tokens in grown]
+        )
+        for (p, tokens), step in zip(grown, steps.tolist(), strict=True):
+            scores[p, tokens] = scores[p, tokens[:-1]] + step
+        goes_on = {(p, item.tokens[:depth]) for p, part in enumerate(group) for item in part.forced
+                   if len(item.tokens) > depth}  # fmt: skip
+        going = [prefix for prefix in grown if prefix in goes_on and np.isfinite(scores[prefix])]
+        if not going:
+            break
+        before = np.array([rows[p, tokens[:-1]] for p, tokens in going])
+        session.advance(before, np.array([tokens[-1] for _, tokens in going]))
+        rows = {prefix: row for row, prefix in enumerate(going)}
+    return {
+        (item.query, item.key): scores.get((p, item.tokens), -np.inf)
+        for p, part in enumerate(group)
+        for item in part.forced
+    }
+
+
+def _next(following: NextTokens, pairs: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+    """Log-probability of each pair of row and token; -inf without a row (-1), and beyond the vocabulary."""
+    rows, tokens = np.array(pairs, dtype=np.int64).T
+    found = np.full(len(rows), -np.inf)
+    known = np.flatnonzero((rows >= 0) & (tokens < following.n_vocabulary))
+    nothing = np.empty(0, dtype=np.int64)
+    found[known] = following.read(rows[known], tokens[known], nothing, 1).logprobs
+    return found

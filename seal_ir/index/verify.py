@@ -1,0 +1,94 @@
+"""Checking an index through and through: every byte, and documents taken there and back."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+
+from seal_ir.errors import IndexDirError
+from seal_ir.formats.jsonlines import parse_object
+from seal_ir.formats.passages import json_document
+from seal_ir.index.manifest import check_files, read_manifest
+from seal_ir.index.reader import Index
+from seal_ir.records import Document
+from seal_ir.text.symbols import Symbols, stream
+
+SAMPLE = 1000
+_BATCH = 1000
+_NGRAM = 8  # symbols; long enough to be rare
+_FAULTS = (IndexError, ValueError, OverflowError, RuntimeError, MemoryError, pa.ArrowException)
+
+
+def verify_index(
+    directory: Path, say: Callable[[str], None], n_documents: int | None = SAMPLE, seed: int = 0
+) -> None:
+    """Check all checksums, then documents: id -> number -> document -> stream, n-gram -> place, record.
+
+    Args:
+        directory: the index.
+        say: told in a line what has been checked.
+        n_documents: documents to check, drawn at random; None for all.
+        seed: of the draw.
+
+    Raises:
+        IndexDirError: the first difference, in one line.
+    """
+    manifest = read_manifest(directory)
+    check_files(directory, manifest, max_bytes=float("inf"))
+    n_bytes = sum(int(entry["size"]) for entry in manifest.files.values())
+    say(f"{len(manifest.files)} files, {n_bytes:,} bytes: every size and checksum agrees")
+    index = Index(directory)
+    total = index.n_documents
+    chosen: list[int] | range = range(total)
+    if n_documents is not None and n_documents < total:
+        chosen = sorted(random.Random(seed).sample(range(total), n_documents))
+    for at in range(0, len(chosen), _BATCH):
+        numbers = list(chosen[at : at + _BATCH])
+        try:
+            _check_batch(index, numbers)
+        except _FAULTS as error:
+            raise IndexDirError(
+                f"{directory}: documents {numbers[0]} to {numbers[-1]} cannot be read ({error}); rebuild it"
+                " with python -m seal_ir.index"
+            ) from error
+    drawn = "all" if len(chosen) == total else f"{len(chosen):,} of {total:,}, seed {seed}"
+    raws = ", and their raw records are theirs" if manifest.has_raw else ""
+    say(f"{len(chosen):,} documents ({drawn}): ids, texts, tokens and places agree{raws}")
+
+
+def _check_batch(index: Index, numbers: list[int]) -> None:
+    streams, documents = index.streams(numbers), index.documents(numbers)
+    fields = index.tokenizer.encode_fields([text for d in documents for text in (d.title, d.text)])
+    for i, (number, document, symbols) in enumerate(zip(numbers, documents, streams, strict=True)):
+        docid = index.docid(number)
+        if document.id != docid or index.number(docid) != number:
+            raise _differs(index, number, "its id does not lead back to it")
+        if stream(fields[2 * i], fields[2 * i + 1]).tolist() != symbols.tolist():
+            raise _differs(index, number, f"{docid!r}: its text does not give its tokens")
+        if not _is_found(index, number, symbols):
+            raise _differs(index, number, f"{docid!r}: its n-grams are not found where they stand")
+    for number, document, raw in zip(numbers, documents, index.raws(numbers), strict=True):
+        if raw is not None and _id_of(raw) != document.id:
+            raise _differs(index, number, f"{document.id!r}: its raw record is another's")
+
+
+def _is_found(index: Index, number: int, symbols: Symbols) -> bool:
+    """Whether searching for an n-gram of the document leads to it; each document has another one."""
+    lo = number % max(1, len(symbols) - _NGRAM)
+    ngram = symbols[lo : lo + _NGRAM]
+    places = index.locate([index.find(ngram.tolist())])
+    return (number, lo + len(ngram)) in zip(places.documents.tolist(), places.ends.tolist(), strict=True)
+
+
+def _id_of(raw: str) -> str | None:
+    record = json_document(parse_object(raw))
+    return record.id if isinstance(record, Document) else None
+
+
+def _differs(index: Index, number: int, what: str) -> IndexDirError:
+    return IndexDirError(
+        f"{index.directory}: document {number}: {what}; rebuild it with python -m seal_ir.index"
+    )

@@ -1,0 +1,37 @@
+"""`python -m seal_ir.train data` makes a training set, `python -m seal_ir.train fit` trains a model on it."""
+
+from __future__ import annotations
+
+import sys
+
+from seal_ir.command import run
+from seal_ir.errors import UsageError
+
+_USAGE = """usage: python -m seal_ir.train {data,fit} [options]
+
+  data   make a training set of questions and passages, or of a bare collection
+  fit    train a model on it
+
+`python -m seal_ir.train data --help` and `python -m seal_ir.train fit --help` list the options.
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Hand over to a subcommand, whose imports are its own: `data` needs no torch."""
+    name = arguments[0] if arguments else ""
+    if name in ("-h", "--help"):
+        sys.stdout.write(_USAGE)
+        return 0
+    if name == "data":
+        from seal_ir.train.data_command import main as data
+
+        return data(arguments[1:])
+    if name == "fit":
+        from seal_ir.train.fit_command import main as fit
+
+        return fit(arguments[1:])
+    raise UsageError(f"unknown subcommand {name!r}; write `python -m seal_ir.train data` or `... fit`")
+
+
+if __name__ == "__main__":
+    run(main)

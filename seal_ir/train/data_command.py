@@ -1,0 +1,212 @@
+"""`python -m seal_ir.train data`: a training set out of pairs, judgements and collections."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seal_ir.errors import UsageError
+from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds
+from seal_ir.formats.named import Places, resolve_qrels, resolve_topics
+from seal_ir.records import Document
+from seal_ir.train import prepared
+from seal_ir.train.examples import Example, ExampleOptions, document_examples, pair_examples
+from seal_ir.train.kilt import read_kilt_pairs
+from seal_ir.train.pairs import (
+    DISTANT,
+    SUPERVISED,
+    Pair,
+    PairCounts,
+    Reference,
+    distinct,
+    excluded_questions,
+    has_outputs,
+    is_json_array,
+    judged_references,
+    read_dpr_pairs,
+    read_references,
+    resolve,
+)
+
+_VERSION = 1  # of what the same settings give
+
+
+def _parser() -> argparse.ArgumentParser:
+    defaults = ExampleOptions()
+    parser = argparse.ArgumentParser(
+        prog="python -m seal_ir.train data",
+        description="Make a training set for `python -m seal_ir.train fit`.",
+    )
+    add = parser.add_argument
+    add("--output", type=Path, required=True, help="folder to make; an interrupted one is gone on with")
+    add(
+        "--pairs",
+        type=Path,
+        nargs="+",
+        default=[],
+        help='JSON lines {"question", "positive_ids"} (with --input), DPR\'s JSON, or KILT\'s JSON lines',
+    )
+    add(
+        "--judged",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("TOPICS", "QRELS"),
+        help="questions and judged passages, files or names (with --input); may come several times",
+    )
+    add(
+        "--distant",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("TOPICS", "QRELS"),
+        help="the same, but the judgements are guesses; the model is told so by another marker",
+    )
+    add("--collection", default="JsonCollection", help=f"of --input: {', '.join(collection_kinds())}")
+    add("--input", type=Path, help="collection with the passages: file or folder")
+    add("--knowledge-source", type=Path, help="KILT's knowledge source, for KILT's files in --pairs")
+    add("--unsupervised", action="store_true", help="also spans of the collection's documents")
+    add("--documents", type=int, help="unsupervised: take only the first documents of the collection")
+    add(
+        "--exclude",
+        nargs="+",
+        default=[],
+        help="topics whose questions are left out: files or names",
+    )
+    add("--seed", type=int, default=0, help="of all sampling (%(default)s)")
+    add("--spans", type=int, default=defaults.spans, help="spans of each pair (%(default)s)")
+    add("--span-words", type=int, default=defaults.span_words, help="length of a span (%(default)s)")
+    add("--temperature", type=float, default=defaults.temperature, help="in characters (%(default)s)")
+    add("--titles", type=int, default=defaults.titles, help="title examples of each pair (%(default)s)")
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    """Make the set; 0 when it is complete."""
+    args = _parser().parse_args(arguments)
+    _check(args)
+    options = ExampleOptions(
+        spans=args.spans, span_words=args.span_words, temperature=args.temperature, titles=args.titles
+    )
+    places = Places.from_environment()
+    judged = [(*_found(names, places), SUPERVISED) for names in args.judged]
+    judged += [(*_found(names, places), DISTANT) for names in args.distant]
+    exclude = [resolve_topics(name, places) for name in args.exclude]
+    if prepared.open_directory(args.output, _settings(args, options, judged, exclude)):
+        sys.stderr.write("complete already\n")
+        sys.stdout.write(f"{args.output}\n")
+        return 0
+    counts = PairCounts()
+    pairs = distinct(_pairs(args, judged, counts), excluded_questions(exclude), counts)
+    items: Iterator[Pair | Document] = chain(
+        pairs, _documents(args, unsupervised=args.unsupervised or _bare(args, judged))
+    )
+
+    def examples_of(item: Pair | Document, rng: np.random.Generator) -> list[Example]:
+        if isinstance(item, Pair):
+            return pair_examples(item, options, rng)
+        return document_examples(item, options, rng)
+
+    prepared.write_parts(args.output, items, examples_of, args.seed)
+    summary = prepared.finish(args.output, asdict(counts))
+    _tell(args.output, summary)
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    if not (args.pairs or args.judged or args.distant or args.input):
+        raise UsageError("no source; give --pairs, --judged, --distant or --input")
+    if args.input is None and (args.judged or args.distant or args.unsupervised):
+        raise UsageError("--judged, --distant and --unsupervised need the collection; give --input")
+    if args.documents is not None and args.documents < 1:
+        raise UsageError(f"--documents is {args.documents}; it must be at least 1")
+    if args.seed < 0:
+        raise UsageError(f"--seed is {args.seed}; it must be at least 0")
+
+
+def _bare(args: argparse.Namespace, judged: list[tuple[Path, Path, str]]) -> bool:
+    return not args.pairs and not judged
+
+
+def _found(names: list[str], places: Places) -> tuple[Path, Path]:
+    topics, qrels = names
+    path = resolve_qrels(qrels, places)
+    if path is None:
+        raise UsageError(f"qrels {qrels!r}: no such file, and none belong to topics of that name")
+    return resolve_topics(topics, places), path
+
+
+def _pairs(
+    args: argparse.Namespace, judged: list[tuple[Path, Path, str]], counts: PairCounts
+) -> Iterator[Pair]:
+    """The pairs of all sources: references first, which take one pass over the collection."""
+    references: list[Reference] = []
+    for path in args.pairs:
+        if is_json_array(path) or has_outputs(path):
+            continue
+        if args.input is None:
+            raise UsageError(f"{path}: names passages by id; give the collection with --input")
+        references += read_references(path)
+    for topics, qrels, kind in judged:
+        references += judged_references(topics, qrels, kind)
+    if references:
+        yield from resolve(references, Collection(args.collection, args.input), counts)
+    for path in args.pairs:
+        if is_json_array(path):
+            yield from read_dpr_pairs(path)
+        elif has_outputs(path):
+            if args.knowledge_source is None:
+                raise UsageError(f"{path}: is KILT's; give the pages with --knowledge-source")
+            yield from read_kilt_pairs(path, args.knowledge_source, counts)
+
+
+def _documents(args: argparse.Namespace, *, unsupervised: bool) -> Iterator[Document]:
+    if not unsupervised:
+        return
+    options = ReadOptions(malformed="skip", duplicates="first")
+    for n, document in enumerate(Collection(args.collection, args.input, options)):
+        if n == args.documents:
+            return
+        yield document
+
+
+def _settings(
+    args: argparse.Namespace,
+    options: ExampleOptions,
+    judged: list[tuple[Path, Path, str]],
+    exclude: list[Path],
+) -> dict[str, Any]:
+    """All that the set depends on, kept beside it; two sets with equal settings are equal."""
+    collection = Collection(args.collection, args.input).paths if args.input else []
+    return {
+        "version": _VERSION,
+        "seed": args.seed,
+        "options": asdict(options),
+        "pairs": _stamps(args.pairs),
+        "judged": [{"kind": kind, "files": _stamps([topics, qrels])} for topics, qrels, kind in judged],
+        "collection": {"kind": args.collection, "files": _stamps(collection)},
+        "knowledge_source": _stamps([args.knowledge_source] if args.knowledge_source else []),
+        "unsupervised": args.unsupervised or _bare(args, judged),
+        "documents": args.documents,
+        "exclude": _stamps(exclude),
+    }
+
+
+def _stamps(paths: list[Path]) -> list[dict[str, Any]]:
+    """Name and size of files; a name on the hub has no size."""
+    return [{"name": path.name, "bytes": path.stat().st_size if path.is_file() else None} for path in paths]
+
+
+def _tell(directory: Path, summary: dict[str, Any]) -> None:
+    for name in ("pairs", "repeated", "excluded_questions", "not_in_collection", "groups"):
+        sys.stderr.write(f"{name}: {summary[name]:,}\n")
+    for name, n in sorted(summary["examples"].items()):
+        sys.stderr.write(f"examples, {name}: {n:,}\n")
+    sys.stdout.write(f"{directory}\n")

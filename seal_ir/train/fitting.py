@@ -1,0 +1,198 @@
+"""A training run from a prepared set to a model folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from transformers import set_seed
+
+from seal_ir.decode.pretrained import wire
+from seal_ir.errors import InputError, UsageError
+from seal_ir.formats.named import Places, resolve_answers, resolve_qrels, resolve_topics
+from seal_ir.text.description import CAUSAL, SEQ2SEQ
+from seal_ir.text.pretrained import find_model, load_description, load_tokenizer
+from seal_ir.train.batches import BatchOptions, TrainingSet
+from seal_ir.train.encoding import Encoder
+from seal_ir.train.network import TargetLoss, load_trainable
+from seal_ir.train.prepared import load_prepared
+from seal_ir.train.prompts import training_prompts
+from seal_ir.train.report import curves, draw
+from seal_ir.train.result import save_result, write_report
+from seal_ir.train.retrieval import load_dev_set, retrieval_of
+from seal_ir.train.settings import FitOptions, training_arguments
+from seal_ir.train.stream import Material
+from seal_ir.train.trainer import Clock, Evaluation, SealTrainer, Told
+
+_DEV_GROUPS = 256  # pairs for the dev loss
+_DEV_BATCH_TOKENS = 2048
+CHECKPOINTS = "checkpoints"
+
+
+@dataclass(frozen=True, slots=True)
+class DevSource:
+    """Where the dev retrieval metric comes from; names or paths as in the options."""
+
+    index: Path
+    topics: str
+    qrels: str | None
+    answers: str | None
+    n_queries: int
+    every: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FitPlan:
+    """All that a training run depends on."""
+
+    model: str
+    data: Path
+    output: Path
+    options: FitOptions
+    batches: BatchOptions
+    dev: DevSource | None = None
+    dev_data: Path | None = None
+
+
+class Done(NamedTuple):
+    """How a run ended: the last step, and the last value of every figure."""
+
+    step: int
+    figures: dict[str, float]
+
+
+def fit(plan: FitPlan, *, resume: bool) -> Done:
+    """Train a model and write it, with its report, into the plan's output folder.
+
+    Raises:
+        InputError: the training set, or what the dev metric needs, cannot be read.
+        ModelError: the model cannot be loaded.
+        UsageError: the output folder holds a run and this is no resumption, or the other way round.
+    """
+    checkpoint = _checkpoint(plan, resume=resume)
+    training_set, dev_set = _sets(plan)
+    session = _Session(plan)
+    trainer = session.trainer(training_set, dev_set)
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    if trainer.is_world_process_zero():
+        session.save_model()
+    trainer.evaluate()
+    session.measure(trainer)
+    if trainer.is_world_process_zero():
+        session.save_report(trainer.state.log_history)
+    return Done(int(trainer.state.global_step), _last_figures(trainer.state.log_history))
+
+
+class _Session:
+    """The model of a run, with what goes around it."""
+
+    def __init__(self, plan: FitPlan) -> None:
+        self.plan, self.files = plan, find_model(plan.model)
+        self.dev = _dev_set(plan.dev)
+        set_seed(plan.options.seed)
+        tokenizer = load_tokenizer(self.files)
+        self.network, self.wrapper = load_trainable(self.files, plan.options.lora, half=plan.options.bf16)
+        family = SEQ2SEQ if self.network.config.is_encoder_decoder else CAUSAL
+        self.prompts = training_prompts(family, load_description(self.files))
+        self.generator = wire(self.network.eval(), tokenizer, self.prompts.description)
+        self.on_cpu = not torch.cuda.is_available()
+        self.retrieval: Any = None
+
+    def trainer(self, training_set: TrainingSet, dev_set: TrainingSet) -> Any:
+        """The Trainer on the training set's stream, with the dev batches ready."""
+        plan, options = self.plan, self.plan.options
+        arguments = training_arguments(options, plan.output / CHECKPOINTS, on_cpu=self.on_cpu)
+        encoder = Encoder(self.generator, self.prompts, self.network.config.eos_token_id)
+        dtype = torch.bfloat16 if options.bf16 else torch.float32
+        material = Material(self.generator, encoder, self.network, dtype)
+        n_batches = options.steps * options.accumulate * arguments.world_size
+        longest = min(plan.batches.max_tokens, _DEV_BATCH_TOKENS)
+        dev_options = BatchOptions(_DEV_BATCH_TOKENS, targets=1, max_tokens=longest)
+        callbacks = [Told(), Clock(options.max_minutes)]
+        if self.dev is not None:
+            every = plan.dev.every if plan.dev and plan.dev.every else options.steps
+            self.retrieval = Evaluation(retrieval_of(self.dev, self.network, self.generator), every)
+            callbacks.append(self.retrieval)
+        return SealTrainer(
+            model=TargetLoss(self.network.train(), options.smoothing),
+            args=arguments,
+            train_dataset=material.stream(training_set, plan.batches, n_batches),
+            eval_dataset=[],
+            data_collator=lambda items: material.collate(items[0]),
+            callbacks=callbacks,
+            dev_batches=material.one_pass(dev_set, dev_options),
+        )
+
+    def measure(self, trainer: Any) -> None:
+        """The dev retrieval metric, where one was asked for."""
+        if self.retrieval is not None:
+            self.retrieval.measure(trainer.state)
+
+    def save_model(self) -> None:
+        """The model, ready to be searched with."""
+        save_result(self.plan.output, self.files, self.network, self.wrapper, self.prompts.description)
+
+    def save_report(self, log: list[dict[str, Any]]) -> None:
+        """Settings, figures and curves, beside the model."""
+        plan = self.plan
+        report = {
+            "model": plan.model,
+            "data": plan.data.name,
+            "options": asdict(plan.options),
+            "batches": asdict(plan.batches),
+            "prompts": self.prompts.templates,
+            "figures": _last_figures(log),
+            "curves": curves(log),
+        }
+        write_report(plan.output, report)
+        draw(log, plan.output)
+
+
+def _sets(plan: FitPlan) -> tuple[TrainingSet, TrainingSet]:
+    """The training set and the one of the dev loss: another set, or groups of the same held out."""
+    whole = TrainingSet(load_prepared(plan.data))
+    source = whole if plan.dev_data is None else TrainingSet(load_prepared(plan.dev_data))
+    pool = source.others if len(source.others) else source.unsupervised
+    n = min(_DEV_GROUPS, len(pool) // (10 if plan.dev_data is None else 1))
+    if n < 1:
+        raise InputError(f"{plan.data}: too small to hold pairs out of it for the dev loss; give --dev-data")
+    chosen = np.random.default_rng(0).choice(pool, size=n, replace=False)  # the same for every seed
+    return whole.without(chosen) if plan.dev_data is None else whole, source.only(chosen)
+
+
+def _dev_set(dev: DevSource | None) -> Any:
+    if dev is None:
+        return None
+
+    places = Places.from_environment()
+    qrels = resolve_qrels(dev.qrels, places) if dev.qrels else None
+    answers = resolve_answers(dev.answers, places) if dev.answers else None
+    return load_dev_set(dev.index, resolve_topics(dev.topics, places), qrels, answers, dev.n_queries)
+
+
+def _checkpoint(plan: FitPlan, *, resume: bool) -> Path | None:
+    """The checkpoint to go on from; None for a new run, whose settings are written down."""
+    folder = plan.output / CHECKPOINTS
+    found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
+    complete = [path for path in found if (path / "trainer_state.json").is_file()]
+    if resume and not complete:
+        raise UsageError(f"{plan.output}: has no checkpoint to go on from; leave out --resume")
+    if not resume and (found or (plan.output / "seal.json").is_file()):
+        raise UsageError(f"{plan.output}: holds a training run; add --resume, or name another --output")
+    if not resume:
+        return None
+    state = json.loads((complete[-1] / "trainer_state.json").read_text(encoding="utf-8"))
+    if state["global_step"] >= plan.options.steps:
+        raise UsageError(
+            f"{complete[-1]}: is at step {state['global_step']}, of {plan.options.steps}; raise --steps"
+        )
+    return complete[-1]
+
+
+def _last_figures(log: list[dict[str, Any]]) -> dict[str, float]:
+
+    return {name: points[-1][1] for name, points in curves(log).items()}

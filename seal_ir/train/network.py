@@ -1,0 +1,133 @@
+"""The network in training: loaded, with LoRA or not, and its loss on the tokens of targets only."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+from torch.nn import functional
+
+from seal_ir.decode.pretrained import load_network
+from seal_ir.errors import InputError
+from seal_ir.text.pretrained import ModelFiles
+
+TRAINED = "trained.safetensors"
+_TOLERANCE = 1e-3
+
+
+class TargetLoss(nn.Module):
+    """A network and its loss; what the Trainer trains.
+
+    Logits are computed where a target's token is predicted and nowhere else: over a large vocabulary those
+    of the prompt would be a good part of the work.
+    """
+
+    def __init__(self, network: Any, smoothing: float) -> None:
+        """Args: network: a transformers model with a head; smoothing: of the labels."""
+        super().__init__()
+        self.network = network
+        self.seq2seq = bool(network.config.is_encoder_decoder)
+        self._smoothing = smoothing
+        self._split = not self.seq2seq and _head_is_last(network)
+
+    def forward(self, **inputs: Any) -> dict[str, torch.Tensor]:
+        """The smoothed loss of a batch, and the sum of -log P over its target tokens, unsmoothed.
+
+        Takes what `collate` makes. Both are in nats; the loss is a mean over target tokens.
+        """
+        predict, labels = inputs.pop("predict"), inputs.pop("target")
+        if self._split:
+            hidden = self.network.base_model(**inputs, use_cache=False).last_hidden_state
+            logits = self.network.get_output_embeddings()(hidden.flatten(0, 1)[predict])
+        else:
+            logits = self.network(**inputs, use_cache=False).logits.flatten(0, 1)[predict]
+        logits = logits.float()
+        loss = functional.cross_entropy(logits, labels, label_smoothing=self._smoothing)
+        with torch.no_grad():
+            nats = functional.cross_entropy(logits.detach(), labels, reduction="sum")
+        return {"loss": loss, "nats": nats}
+
+    def trained(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Names and values of what is trained; tied weights come once."""
+        return ((name, value) for name, value in self.network.named_parameters() if value.requires_grad)
+
+
+def load_trainable(files: ModelFiles, rank: int, *, half: bool) -> tuple[Any, Any]:
+    """The network, ready to be trained, and peft's wrapper around it, or None without LoRA.
+
+    Args:
+        files: the model.
+        rank: of the LoRA matrices on all linear layers; 0 trains all weights.
+        half: keep frozen weights in bfloat16, so that nothing is converted in each step.
+
+    Raises:
+        ModelError: the model cannot be loaded.
+    """
+    network = load_network(files, torch.bfloat16 if half and rank else torch.float32)
+    if not rank:
+        return network, None
+    from peft import LoraConfig, get_peft_model
+
+    config = LoraConfig(
+        r=rank,
+        lora_alpha=2 * rank,
+        target_modules="all-linear",
+        task_type="SEQ_2_SEQ_LM" if network.config.is_encoder_decoder else "CAUSAL_LM",
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by a name that is going
+        wrapper = get_peft_model(network, config)
+    return wrapper.get_base_model(), wrapper
+
+
+def can_hold_trees(network: Any) -> bool:
+    """Whether tokens of a causal network can be told their places, so that branches can lie side by side."""
+    told = "position_ids" in inspect.signature(network.forward).parameters
+    odd = getattr(network, "_is_stateful", False) or getattr(network.config, "alibi", False)
+    windows = ("sliding_window", "attention_chunk_size", "window_size")
+    local = any(isinstance(getattr(network.config, name, None), int) for name in windows)
+    return told and not (odd or local or network.config.is_encoder_decoder)
+
+
+@torch.no_grad()
+def _head_is_last(network: Any) -> bool:
+    """Whether the network's logits are its head on its base's states, with nothing in between or after."""
+    tokens = torch.arange(5, device=network.device)[None]
+    was_training = network.training
+    network.eval()
+    try:
+        hidden = network.base_model(input_ids=tokens, use_cache=False).last_hidden_state
+        ours = network.get_output_embeddings()(hidden)
+        theirs = network(input_ids=tokens, use_cache=False).logits
+        return ours.shape == theirs.shape and bool((ours - theirs).abs().max() <= _TOLERANCE)
+    except (AttributeError, TypeError, RuntimeError):
+        return False
+    finally:
+        network.train(was_training)
+
+
+def save_trained(model: TargetLoss, folder: Path) -> None:
+    """Write what is trained as `trained.safetensors`, exactly."""
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({name: value.detach().contiguous() for name, value in model.trained()}, folder / TRAINED)
+
+
+def load_trained(model: TargetLoss, folder: Path) -> None:
+    """Read it back.
+
+    Raises:
+        InputError: the file is of another model or of another rank.
+    """
+    values = load_file(folder / TRAINED)
+    own = dict(model.trained())
+    if {name: value.shape for name, value in own.items()} != {n: v.shape for n, v in values.items()}:
+        raise InputError(f"{folder}: weights of another model or --lora; resume with the same options")
+    with torch.no_grad():
+        for name, value in own.items():
+            value.copy_(values[name])

@@ -1,0 +1,193 @@
+"""Questions with their gold passages, from the files that people have."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from seal_ir.errors import InputError
+from seal_ir.formats.collections import Collection, ReadOptions
+from seal_ir.formats.files import iter_lines, shown
+from seal_ir.formats.identified import JsonRecord, array_records, json_records, text_of
+from seal_ir.formats.jsonlines import Malformed, is_text, parse_object
+from seal_ir.formats.topics import read_topics
+from seal_ir.formats.trec import read_qrels
+from seal_ir.records import Document
+
+SUPERVISED, UNSUPERVISED, DISTANT = "supervised", "unsupervised", "distant"
+_POSITIVES = ("positive_ids", "positives")
+_NOT_WORDS = re.compile(r"[\W_]+")
+
+
+class Reference(NamedTuple):
+    """A question and the id of a passage of the collection that answers it."""
+
+    question: str
+    docid: str
+    kind: str
+
+
+class Pair(NamedTuple):
+    """A question and a passage that answers it. `kind` is SUPERVISED, or DISTANT where it is a guess."""
+
+    question: str
+    title: str
+    text: str
+    kind: str
+
+
+@dataclass(slots=True)
+class PairCounts:
+    """What became of the questions and passages of the sources."""
+
+    pairs: int = 0
+    repeated: int = 0
+    excluded_questions: int = 0
+    not_in_collection: int = 0
+
+
+def read_references(path: Path) -> Iterator[Reference]:
+    """Supervised references of JSON lines `{"question", "positive_ids": [id, ...]}`.
+
+    Raises:
+        InputError: the file cannot be read, or a record has no question or no list of ids.
+    """
+    for line, _, record in json_records(path):
+        question = _usable(path, line, text_of(record))
+        name = next((name for name in _POSITIVES if name in record), _POSITIVES[0])
+        ids = record.get(name)
+        if not isinstance(ids, list) or not all(isinstance(docid, str) and docid for docid in ids):
+            raise InputError(f'{path}:{line}: "{name}" is {shown(ids)}; it must be a list of passage ids')
+        for docid in ids:
+            yield Reference(question, docid, SUPERVISED)
+
+
+def judged_references(topics: Path, qrels: Path, kind: str) -> Iterator[Reference]:
+    """References of the passages that judgements grade above 0.
+
+    Raises:
+        InputError: a file breaks its format, or no judged topic is among the topics.
+    """
+    questions = {query.id: query.text for query in read_topics(topics)}
+    grades = read_qrels(qrels)
+    if not any(qid in questions for qid in grades):
+        raise InputError(f"{qrels}: none of its topics are in {topics}; the ids must be equal")
+    for qid, documents in grades.items():
+        if qid in questions:
+            yield from (
+                Reference(questions[qid], docid, kind) for docid, grade in documents.items() if grade > 0
+            )
+
+
+def read_dpr_pairs(path: Path) -> Iterator[Pair]:
+    """Pairs of DPR's training files: a question and its `positive_ctxs`, each with title and text.
+
+    Raises:
+        InputError: the file cannot be read, or a record breaks the format.
+    """
+    for line, _, record in array_records(path):
+        question = _usable(path, line, text_of(record))
+        contexts = record.get("positive_ctxs")
+        if not isinstance(contexts, list):
+            raise InputError(f'{path}:{line}: "positive_ctxs" is {shown(contexts)}; it must be a list')
+        for context in contexts:
+            title, text = _context(path, line, context)
+            yield Pair(question, title, text, SUPERVISED)
+
+
+def is_json_array(path: Path) -> bool:
+    """Whether the first line with text on it begins an array, as in DPR's files."""
+    return _first_line(path).lstrip().startswith("[")
+
+
+def has_outputs(path: Path) -> bool:
+    """Whether the first line is a datapoint of KILT."""
+    record = parse_object(_first_line(path))
+    return isinstance(record, dict) and "input" in record and "output" in record
+
+
+def resolve(references: Iterable[Reference], collection: Collection, counts: PairCounts) -> Iterator[Pair]:
+    """Pairs of the references whose passages the collection has; the others are counted.
+
+    Raises:
+        InputError: the collection cannot be read, or has none of the passages.
+    """
+    listed = list(references)
+    wanted = frozenset(reference.docid for reference in listed)
+    documents = _documents(collection, wanted)
+    if wanted and not documents:
+        raise InputError(
+            f"{collection.paths[0]}: has none of the {len(wanted)} positive passages, such as"
+            f" {shown(listed[0].docid)}; name the collection that the pairs were made for"
+        )
+    for question, docid, kind in listed:
+        document = documents.get(docid)
+        if document is None:
+            counts.not_in_collection += 1
+        else:
+            yield Pair(question, document.title, document.text, kind)
+
+
+def distinct(pairs: Iterable[Pair], excluded: frozenset[str], counts: PairCounts) -> Iterator[Pair]:
+    """Each question and passage once, without the questions whose `normalised` form is excluded."""
+    seen: set[int] = set()
+    left_out: set[str] = set()
+    for pair in pairs:
+        question = normalised(pair.question)
+        key = hash((question, pair.title, pair.text))
+        if question in excluded:
+            left_out.add(question)
+            counts.excluded_questions = len(left_out)
+        elif key in seen or not question:
+            counts.repeated += 1
+        else:
+            seen.add(key)
+            counts.pairs += 1
+            yield pair
+
+
+def excluded_questions(paths: Iterable[Path]) -> frozenset[str]:
+    """Normalised questions of topics files.
+
+    Raises:
+        InputError: a file breaks its format.
+    """
+    return frozenset(normalised(query.text) for path in paths for query in read_topics(path))
+
+
+def normalised(question: str) -> str:
+    """The words of a question in lower case, one blank between them: equal for equal questions."""
+    return _NOT_WORDS.sub(" ", unicodedata.normalize("NFKC", question).lower()).strip()
+
+
+def _documents(collection: Collection, wanted: frozenset[str]) -> Mapping[str, Document]:
+    kind, path = collection.kind, collection.paths
+    found: dict[str, Document] = {}
+    for file in path:
+        options = ReadOptions(malformed="skip", duplicates="first", include_ids=wanted)
+        found.update((document.id, document) for document in Collection(kind, file, options))
+    return found
+
+
+def _first_line(path: Path) -> str:
+    return next((line for _, line in iter_lines(path) if line and not line.isspace()), "")
+
+
+def _usable(path: Path, line: int, text: str | Malformed) -> str:
+    if isinstance(text, Malformed):
+        raise InputError(f"{path}:{line}: {text.reason}")
+    return text.strip()
+
+
+def _context(path: Path, line: int, context: object) -> tuple[str, str]:
+    values: JsonRecord = context if isinstance(context, dict) else {}
+    title, text = values.get("title") or "", values.get("text")
+    if not isinstance(title, str) or not isinstance(text, str) or not is_text(title + text):
+        raise InputError(
+            f'{path}:{line}: positive context {shown(context)}; it needs "title" and "text" strings'
+        )
+    return title.strip(), text

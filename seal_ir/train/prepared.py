@@ -1,0 +1,137 @@
+"""A training set on disk: Arrow files in parts, written so that work can stop and go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from seal_ir.errors import InputError, UsageError
+from seal_ir.formats.files import atomic_writer
+from seal_ir.train.examples import Example
+
+Item = TypeVar("Item")
+SETTINGS, SUMMARY = "settings.json", "prepared.json"
+PART_ITEMS = 8192
+_SCHEMA = pa.schema(
+    [
+        ("group", pa.int64()),
+        ("source", pa.string()),
+        ("target", pa.string()),
+        ("field", pa.string()),
+        ("kind", pa.string()),
+    ]
+)
+
+
+def open_directory(directory: Path, settings: dict[str, Any]) -> bool:
+    """Claim a directory for a training set; whether it is complete already.
+
+    Raises:
+        UsageError: it belongs to a set of other settings, or cannot be written.
+    """
+    path = directory / SETTINGS
+    text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+    if path.is_file() and part_files(directory):
+        if path.read_text(encoding="utf-8") != text:
+            raise UsageError(
+                f"{directory}: holds a training set of other settings or inputs (see {SETTINGS});"
+                " name another --output, or remove this one"
+            )
+        return (directory / SUMMARY).is_file()
+    if directory.is_dir() and not path.is_file() and any(directory.iterdir()):
+        raise UsageError(f"{directory}: is not empty and holds no training set; name another --output")
+    with atomic_writer(path) as file:
+        file.write(text)
+    return False
+
+
+def write_parts(
+    directory: Path,
+    items: Iterable[Item],
+    examples_of: Callable[[Item, np.random.Generator], list[Example]],
+    seed: int,
+) -> None:
+    """Write the examples of all items in order; parts that are there already are not made again.
+
+    The examples of an item depend on the seed and its number only. `group` is that number.
+    """
+    numbered = enumerate(items)
+    for number in range(1 << 31):
+        part = list(islice(numbered, PART_ITEMS))
+        if not part:
+            return
+        path = directory / f"part-{number:05d}.arrow"
+        if not path.is_file():
+            _write_part(path, _rows(part, examples_of, seed))
+
+
+def finish(directory: Path, counts: dict[str, Any]) -> dict[str, Any]:
+    """Count what was written and mark the set as complete.
+
+    Returns:
+        What is in `prepared.json`: the counts given, and examples and groups by kind and field.
+
+    Raises:
+        InputError: there is no example in it.
+    """
+    examples: dict[str, int] = {}
+    n_groups = 0
+    for path in part_files(directory):
+        table = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+        n_groups += len(table.column("group").unique())
+        names = zip(table.column("kind").to_pylist(), table.column("field").to_pylist(), strict=True)
+        for kind, field in names:
+            examples[f"{kind} {field}"] = examples.get(f"{kind} {field}", 0) + 1
+    if not examples:
+        raise InputError(f"{directory}: the sources gave no example; check that they hold text")
+    summary = {**counts, "groups": n_groups, "examples": examples}
+    with atomic_writer(directory / SUMMARY) as file:
+        file.write(json.dumps(summary, indent=2) + "\n")
+    return summary
+
+
+def part_files(directory: Path) -> list[Path]:
+    """The Arrow files of a set, in order."""
+    return sorted(directory.glob("part-*.arrow"))
+
+
+def load_prepared(directory: Path) -> Any:
+    """The set as a memory-mapped `datasets.Dataset` with the columns group, source, target, field, kind.
+
+    Raises:
+        InputError: no complete set is there.
+    """
+    if not (directory / SUMMARY).is_file():
+        raise InputError(
+            f"{directory}: no complete training set; make it with `python -m seal_ir.train data`"
+        )
+    from datasets import Dataset, concatenate_datasets
+
+    return concatenate_datasets([Dataset.from_file(str(path)) for path in part_files(directory)])
+
+
+def _rows(
+    part: list[tuple[int, Item]],
+    examples_of: Callable[[Item, np.random.Generator], list[Example]],
+    seed: int,
+) -> Iterator[tuple[int, Example]]:
+    for group, item in part:
+        for example in examples_of(item, np.random.default_rng([seed, group])):
+            yield group, example
+
+
+def _write_part(path: Path, rows: Iterator[tuple[int, Example]]) -> None:
+    listed = list(rows)
+    columns: list[Any] = [[group for group, _ in listed]]
+    columns += [[example[i] for _, example in listed] for i in range(len(Example._fields))]
+    table = pa.table([pa.array(c, f.type) for c, f in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA)
+    temporary = path.with_suffix(".tmp")
+    with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_stream(sink, _SCHEMA) as writer:
+        writer.write_table(table)
+    temporary.replace(path)

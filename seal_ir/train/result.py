@@ -1,0 +1,61 @@
+"""The folder that a training run leaves: weights or adapter, tokenizer, prompts, and how it was made."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from seal_ir.decode.adapter import CONFIG, WEIGHTS
+from seal_ir.formats.files import atomic_writer
+from seal_ir.text.description import ModelDescription
+from seal_ir.text.pretrained import ModelFiles, tokenizer_definition
+
+
+def save_result(
+    folder: Path, files: ModelFiles, network: Any, wrapper: Any, description: ModelDescription
+) -> None:
+    """Write a model that search takes by its path; `seal.json` comes last.
+
+    Args:
+        folder: where.
+        files: the model that was trained, whose name an adapter remembers.
+        network: the network.
+        wrapper: peft's, for an adapter in bfloat16 (a third of a megabyte a rank for SmolLM2-135M); None
+            for a model of its own.
+        description: the prompts.
+    """
+    if wrapper is None:
+        network.save_pretrained(folder)
+    else:
+        _save_adapter(folder, files, wrapper)
+    (folder / "tokenizer.json").write_text(tokenizer_definition(files), encoding="utf-8")
+    with atomic_writer(folder / "seal.json") as file:
+        file.write(description.to_json())
+
+
+def write_report(folder: Path, values: dict[str, Any]) -> None:
+    """`training.json`: settings, figures and curves."""
+    with atomic_writer(folder / "training.json") as file:
+        file.write(json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+
+
+def _save_adapter(folder: Path, files: ModelFiles, wrapper: Any) -> None:
+    from peft import get_peft_model_state_dict
+    from safetensors.torch import save_file
+
+    matrices = get_peft_model_state_dict(wrapper)
+    half = {name: value.detach().to(torch.bfloat16).contiguous() for name, value in matrices.items()}
+    config = wrapper.peft_config["default"].to_dict()
+    base = str(files.folder.resolve()) if Path(files.name).is_dir() and files.folder else files.name
+    config.update(base_model_name_or_path=base, inference_mode=True)
+    config["target_modules"] = sorted(config["target_modules"])
+    temporary = folder / f".{WEIGHTS}.tmp"
+    save_file(half, temporary, metadata={"format": "pt"})
+    temporary.chmod(0o644)
+    shutil.move(temporary, folder / WEIGHTS)
+    with atomic_writer(folder / CONFIG) as file:
+        file.write(json.dumps(config, indent=2, sort_keys=True, default=str) + "\n")

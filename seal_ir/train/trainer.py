@@ -1,0 +1,153 @@
+"""The Trainer: batches by tokens, small checkpoints, a dev loss in nats a token, an end in time."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import SequentialSampler
+from transformers import PrinterCallback, Trainer, TrainerCallback
+
+from seal_ir.train.network import TargetLoss, load_trained, save_trained
+from seal_ir.train.retrieval import PREFIX
+
+DEV_LOSS = "dev_loss_nats_per_token"
+_NOT_TOLD = ("epoch", "total_flos")
+Retrieval = Callable[[], dict[str, float]]
+
+
+class SealTrainer(Trainer):
+    """Trains a `TargetLoss` on a `BatchStream`."""
+
+    def __init__(self, *, dev_batches: list[dict[str, torch.Tensor]], **options: Any) -> None:
+        """Args: dev_batches: collated batches for the dev loss; options: of the Trainer."""
+        super().__init__(**options)
+        self.remove_callback(PrinterCallback)  # it writes to stdout
+        self._dev_batches = dev_batches
+
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """The model's own loss."""
+        outputs = model(**inputs)
+        return (outputs["loss"], outputs) if return_outputs else outputs["loss"]
+
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        """-log P of the dev set's target tokens, a mean over tokens, without smoothing or dropout.
+
+        Logged under `DEV_LOSS`, once a step.
+        """
+        for entry in reversed(self.state.log_history):
+            if DEV_LOSS in entry and entry["step"] == self.state.global_step:
+                return {DEV_LOSS: entry[DEV_LOSS]}
+        model: Any = self.model
+        model.eval()
+        nats = n_targets = 0.0
+        with torch.no_grad(), self.compute_loss_context_manager():
+            for batch in self._dev_batches:
+                inputs = self._prepare_inputs(dict(batch))
+                nats += float(model(**inputs)["nats"])
+                n_targets += len(batch["target"])
+        model.train()
+        metrics = {DEV_LOSS: nats / n_targets}
+        self.log(metrics)
+        return metrics
+
+    def _get_train_sampler(self, *_: Any, **__: Any) -> Any:
+        stream: Any = self.train_dataset
+        return SequentialSampler(stream)  # it is shuffled already
+
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        save_trained(_bare(self.model), Path(output_dir or self.args.output_dir or "."))
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        load_trained(_bare(model or self.model), Path(resume_from_checkpoint))
+
+
+class Clock(TrainerCallback):
+    """Ends training, with a checkpoint, when its time is up."""
+
+    def __init__(self, minutes: float | None) -> None:
+        self._deadline = None if minutes is None else time.monotonic() + 60 * minutes
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+        """Ask for a checkpoint and the end."""
+        if self._deadline is not None and _any_process(time.monotonic() >= self._deadline):
+            control.should_save = control.should_training_stop = True
+        return control
+
+
+class Told(TrainerCallback):
+    """A line on stderr for whatever is logged, with the rate of steps and the time left."""
+
+    def __init__(self) -> None:
+        self._started, self._first = time.monotonic(), 0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Count from here, which after a resumption is not step 0."""
+        self._started, self._first = time.monotonic(), state.global_step
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        """Print the line."""
+        if state.is_world_process_zero and logs and "train_runtime" not in logs:
+            seconds = (time.monotonic() - self._started) / max(1, state.global_step - self._first)
+            left = seconds * (state.max_steps - state.global_step) / 60
+            _tell(state, logs, f" ({seconds:.1f} s a step, {left:.0f} min left)")
+
+
+class Evaluation(TrainerCallback):
+    """Searches the dev questions before the first step and every so many steps, in the first process only.
+
+    What it finds goes straight into the log's history: the Trainer's own `log` takes a log in the middle of
+    a step for the one that is due at its end.
+    """
+
+    def __init__(self, retrieval: Retrieval, every: int) -> None:
+        self._retrieval, self._every = retrieval, every
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Measure the model as it is before its first step."""
+        if state.global_step == 0:
+            self.measure(state)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Measure when it is time."""
+        if state.global_step % self._every == 0:
+            self.measure(state)
+
+    def measure(self, state: Any) -> None:
+        """Measure now, unless it was done at this step."""
+        done = any(is_retrieval(entry) and entry["step"] == state.global_step for entry in state.log_history)
+        if state.is_world_process_zero and not done:
+            values = self._retrieval()
+            state.log_history.append({**values, "step": state.global_step})
+            _tell(state, values, "")
+
+
+def _any_process(flag: bool) -> bool:
+    """Whether the flag is set in any process of the run; all of them must end at the same step."""
+    if not torch.distributed.is_initialized():
+        return flag
+    shared = torch.tensor(float(flag), device="cuda" if torch.cuda.is_available() else "cpu")
+    torch.distributed.all_reduce(shared, op=torch.distributed.ReduceOp.MAX)
+    return bool(shared.item())
+
+
+def is_retrieval(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry of the log is a dev retrieval."""
+    return any(name.startswith(PREFIX) for name in entry)
+
+
+def _tell(state: Any, values: Mapping[str, Any], end: str) -> None:
+    shown = " ".join(f"{name}={value:.4g}" for name, value in values.items() if name not in _NOT_TOLD)
+    sys.stderr.write(f"step {state.global_step}/{state.max_steps} {shown}{end}\n")
+    sys.stderr.flush()
+
+
+def _bare(model: Any) -> TargetLoss:
+    bare: TargetLoss = getattr(model, "module", model)
+    return bare

@@ -1,0 +1,139 @@
+"""The constraint by itself: ties across beams, and how little it asks of the model and the index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from seal_ir.decode.constraint import Constraint, CostRule
+from seal_ir.decode.following import HostTokens
+from seal_ir.decode.hypotheses import Beams
+from seal_ir.decode.model import Floats, Ints, Read
+from seal_ir.decode.stopwatch import Stopwatch
+from seal_ir.text.symbols import FIRST_TOKEN, Symbols
+from tests.streams import SCAN, StreamIndex
+
+A, B, C, D = range(FIRST_TOKEN, FIRST_TOKEN + 4)
+NOTHING = np.empty(0, np.int64)
+
+
+class Counted(HostTokens):
+    """Distributions that count how often they are read."""
+
+    def __init__(self, logprobs: Floats) -> None:
+        super().__init__(lambda rows: logprobs[rows], logprobs.shape[1])
+        self.n_reads = 0
+
+    def read(self, rows: Ints, tokens: Ints, top_rows: Ints, k: int) -> Read:
+        self.n_reads += 1
+        return super().read(rows, tokens, top_rows, k)
+
+
+class CountedIndex(StreamIndex):
+    """An index that counts what is asked of it."""
+
+    n_enumerated = 0
+    n_verified = 0
+
+    def successors(self, ranges: Ints):
+        self.n_enumerated += len(ranges)
+        return super().successors(ranges)
+
+    def extend(self, ranges: Ints, symbols: Symbols) -> Ints:
+        self.n_verified += len(ranges)
+        return super().extend(ranges, symbols)
+
+
+def _index(streams: Sequence[Sequence[int]]) -> CountedIndex:
+    return CountedIndex(streams, engine=SCAN)
+
+
+def _beams(index: StreamIndex, *ngrams: Sequence[int], logprobs: Sequence[float] = ()) -> Beams:
+    n = len(ngrams)
+    return Beams(
+        np.zeros(n, np.int64),
+        np.zeros(n, bool),
+        np.array(ngrams, dtype=np.uint32).reshape(n, -1),
+        np.array(logprobs or [0.0] * n),
+        np.array([index.find(ngram) for ngram in ngrams], dtype=np.int64),
+    )
+
+
+def _best(
+    index: StreamIndex, beams: Beams, logprobs: Floats, n_best: int, rule: CostRule
+) -> tuple[list[tuple[int, int]], Counted]:
+    following = Counted(logprobs.astype(np.float32))
+    constraint = Constraint(index, 0, n_best, rule, Stopwatch())
+    found, _ = constraint.best(
+        beams, constraint.plan(beams, following.n_vocabulary), following, NOTHING, NOTHING
+    )
+    return list(zip(found.symbols.tolist(), found.beams.tolist(), strict=True)), following
+
+
+@pytest.mark.parametrize("narrow", [-1, 99])
+@pytest.mark.parametrize("verified", [1, 2, 3, 64])
+@pytest.mark.parametrize("tops", [(1,), (1, 2), (2, 3), (4,)])
+def test_ties_across_beams_go_by_symbol_and_then_by_beam(
+    narrow: int, verified: int, tops: tuple[int, ...]
+) -> None:
+    index = _index([[1, 2, A, C], [1, 2, A, D], [1, 2, B, C], [1, 2, B, D]])
+    flat = np.full((2, 4), -1.0)
+    rule = CostRule(narrow, tops, verified)
+    found, _ = _best(index, _beams(index, (A,), (B,)), flat, 2, rule)
+    assert found == [(C, 0), (C, 1)]
+    found, _ = _best(index, _beams(index, (A,), (B,)), flat, 3, rule)
+    assert found == [(C, 0), (C, 1), (D, 0)]
+
+
+@pytest.mark.parametrize("verified", [1, 64])
+def test_a_tie_of_a_narrow_and_a_wide_beam(verified: int) -> None:
+    """What the narrow beam offers scores the same and is known first; the wide one has the lower symbol."""
+    index = _index([[1, 2, A, C], [1, 2, A, D], [1, 2, B, D]])
+    found, _ = _best(
+        index, _beams(index, (A,), (B,)), np.full((2, 4), -1.0), 1, CostRule(1, (2, 4), verified)
+    )
+    assert found == [(C, 0)]
+
+
+def test_a_wide_range_costs_a_few_verifications_and_one_reading() -> None:
+    """A thousand symbols follow; the two best are found without looking at the others."""
+    symbols = range(FIRST_TOKEN, FIRST_TOKEN + 1000)
+    index = _index([[1, 2, *symbols]])
+    logprobs = -np.arange(1000.0)[None] - 1
+    index.n_enumerated = index.n_verified = 0
+    found, following = _best(index, _beams(index, ()), logprobs, 2, CostRule(100, (64, 448), 8))
+    assert found == [(A, 0), (B, 0)]
+    assert (index.n_enumerated, index.n_verified, following.n_reads) == (0, 8, 1)
+
+
+def test_after_enough_misses_the_successors_are_enumerated() -> None:
+    """What the model likes best does not occur: 64 and 448 are verified, then all is looked up once."""
+    index = _index([[1, 2, *range(FIRST_TOKEN + 900, FIRST_TOKEN + 1000)]])
+    logprobs = -np.arange(1000.0)[None] - 1
+    index.n_enumerated = index.n_verified = 0
+    found, following = _best(index, _beams(index, ()), logprobs, 2, CostRule(50, (64, 448), 64))
+    assert found == [(FIRST_TOKEN + 900, 0), (FIRST_TOKEN + 901, 0)]
+    assert (index.n_enumerated, index.n_verified, following.n_reads) == (1, 64 + 448, 3)
+
+
+def test_a_beam_far_behind_is_not_looked_at() -> None:
+    index = _index([[1, 2, A, C, A, D, B, C, B, D]])
+    index.n_verified = index.n_enumerated = 0
+    beams = _beams(index, (A,), (B,), logprobs=(0.0, -50.0))
+    index.n_verified = index.n_enumerated = 0
+    found, _ = _best(index, beams, np.full((2, 4), -1.0), 2, CostRule(0, (4,), 2))
+    assert found == [(C, 0), (D, 0)]
+    assert (index.n_enumerated, index.n_verified) == (0, 4)
+
+
+def test_beams_at_the_end_of_their_field_are_finished() -> None:
+    index = _index([[1, 2, A, B], [1, 2, A, C]])
+    beams = _beams(index, (B,), (A,), (C,))
+    constraint = Constraint(index, 0, 2, CostRule(), Stopwatch())
+    living, plan, which = constraint.living(beams, 4)
+    assert which.tolist() == [1]
+    assert living.symbols.tolist() == [[A]]
+    assert plan.pairs.beams.tolist() == [0, 0]
+    assert plan.pairs.symbols.tolist() == [B, C]

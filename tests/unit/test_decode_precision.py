@@ -1,0 +1,65 @@
+"""Which precision a model is loaded in."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from seal_ir.decode import pretrained
+from seal_ir.decode.pretrained import fastest_dtype, load_generator
+from seal_ir.errors import UsageError
+from tests import tiny
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny.save_llama(tmp_path_factory.mktemp("precision") / "llama"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (None, torch.float32),
+        ("float32", torch.float32),
+        ("bfloat16", torch.bfloat16),
+        ("float16", torch.float16),
+        ("auto", torch.float16),
+    ],
+)
+def test_a_model_has_the_precision_asked_for_and_float32_unasked(
+    folder: str, monkeypatch: pytest.MonkeyPatch, asked: str | None, expected: torch.dtype
+) -> None:
+    monkeypatch.setattr(pretrained, "fastest_dtype", lambda device: "float16")
+    loaded: list[torch.dtype] = []
+    wire = pretrained.wire
+
+    def spied(network, *rest):
+        loaded.append(network.dtype)
+        return wire(network, *rest)
+
+    monkeypatch.setattr(pretrained, "wire", spied)
+    load_generator(folder, device="cpu", dtype=asked)
+    assert loaded == [expected]
+
+
+@pytest.mark.parametrize(
+    ("avx512", "amx", "expected"),
+    [(True, False, "bfloat16"), (False, True, "bfloat16"), (False, False, "float32")],
+)
+def test_the_fastest_precision_of_a_cpu_is_what_it_has_instructions_for(
+    monkeypatch: pytest.MonkeyPatch, avx512: bool, amx: bool, expected: str
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
+    assert fastest_dtype(torch.device("cpu")) == expected
+
+
+@pytest.mark.parametrize(("has", "expected"), [(True, "bfloat16"), (False, "float16")])
+def test_the_fastest_precision_of_a_gpu(monkeypatch: pytest.MonkeyPatch, has: bool, expected: str) -> None:
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: has)
+    assert fastest_dtype(torch.device("cuda")) == expected
+
+
+def test_an_unknown_precision_is_told_with_those_there_are(folder: str) -> None:
+    with pytest.raises(UsageError, match="'int8'; it must be one of float32, bfloat16, float16, auto"):
+        load_generator(folder, device="cpu", dtype="int8")

@@ -1,0 +1,171 @@
+"""The files of docs/format.md, made by hand, and an index of an earlier day: both open and answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from seal_ir.index.engine import EngineSpec
+from seal_ir.index.reader import Index
+from seal_ir.index.verify import verify_index
+from seal_ir.text.tokenizer import TextTokenizer
+from tests import tiny
+from tests.indexes import content
+from tests.small_words import DEFINITION, DOCUMENTS, WORDS, symbols_of
+
+FROZEN = sorted(Path(__file__).parents[1].glob("data/index_v*"))
+STRING = pa.large_string()
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def arrow(columns: dict[str, tuple[pa.DataType, list[object]]], rows: int, compression: str | None) -> bytes:
+    schema = pa.schema([pa.field(name, kind) for name, (kind, _) in columns.items()])
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_file(sink, schema, options=options) as writer:
+        table = pa.table([pa.array(values, kind) for kind, values in columns.values()], schema=schema)
+        for batch in table.to_batches(max_chunksize=rows):
+            writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()
+
+
+def npy(numbers: list[int]) -> bytes:
+    head = f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({len(numbers)},), }}"
+    return (
+        bytes.fromhex("93 4E 55 4D 50 59 01 00 76 00")
+        + (head + " " * (117 - len(head)) + "\n").encode("ascii")
+        + struct.pack(f"<{len(numbers)}q", *numbers)
+    )
+
+
+def by_hand(engine: bytes, spec: EngineSpec, n_tokens: int) -> dict[str, bytes]:
+    """Every file of an index of `DOCUMENTS`; the engine's comes from elsewhere."""
+    ids = [document.id for document in DOCUMENTS]
+    lost = [2]  # the one with two spaces
+    files = {
+        "segment-000000/by_id.npy": npy([3, 1, 0, 2]),  # "B" < "a" < "b" < "\u00e9"
+        "segment-000000/fm.bin": engine,
+        "segment-000000/ids.arrow": arrow({"id": (STRING, ids)}, 65_536, None),
+        "segment-000000/raw.arrow": arrow({"raw": (STRING, [d.raw for d in DOCUMENTS])}, 128, "zstd"),
+        "segment-000000/texts.arrow": arrow(
+            {
+                "document": (pa.int64(), lost),
+                "title": (STRING, [DOCUMENTS[n].title for n in lost]),
+                "text": (STRING, [DOCUMENTS[n].text for n in lost]),
+            },
+            1024,
+            None,
+        ),
+        "tokenizer.json": DEFINITION.encode(),
+    }
+    manifest = {
+        "format": 2,
+        "model": "tiny",
+        "tokenizer": sha256(DEFINITION.encode()),
+        "fields": ["title", "body"],
+        "library": "sdsl-lite 2.1.1, GPL-3.0-or-later" if spec.name == "sdsl" else "",
+        "segments": [
+            {
+                "name": "segment-000000",
+                "engine": spec.name,
+                "layout": spec.layout,
+                "n_documents": 4,
+                "n_tokens": n_tokens,
+            }
+        ],
+        "files": {name: {"size": len(data), "sha256": sha256(data)} for name, data in files.items()},
+        "collection": {"kind": "test"},
+        "n_documents": 4,
+        "n_tokens": n_tokens,
+    }
+    canonical = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    manifest["checksum"] = sha256(canonical.encode("ascii"))
+    return files | {"index.json": (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode()}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("built") / "index"
+    tiny.build(directory, DOCUMENTS, text_tokenizer=TextTokenizer(DEFINITION), store_raw=True)
+    return directory
+
+
+def test_files_made_by_hand_are_those_of_a_build_and_open(built: Path, tmp_path: Path) -> None:
+    (segment,) = Index(built).manifest.segments
+    expected = content(built)
+    spec = EngineSpec(segment.engine, segment.layout)
+    files = by_hand(expected["segment-000000/fm.bin"], spec, segment.n_tokens)
+    for name, data in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    verify_index(tmp_path, print, None)
+    check_answers(Index(tmp_path, check="bytes"))
+    assert files == expected
+
+
+def test_the_array_of_numbers_is_numpys_own(built: Path, tmp_path: Path) -> None:
+    path = built / "segment-000000" / "by_id.npy"
+    assert np.load(path).tolist() == [3, 1, 0, 2]
+    for n in (1, 12_345_678):
+        np.save(tmp_path / "n.npy", np.zeros(n, "<i8"))
+        assert (tmp_path / "n.npy").read_bytes()[:128] == npy([0] * n)[:128]
+
+
+def test_the_documentation_names_every_file_and_key(built: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
+    values = json.loads((built / "index.json").read_text(encoding="utf-8"))
+    names = {*values, *values["segments"][0], *(name.rpartition("/")[2] for name in values["files"])}
+    assert not [name for name in names if f"`{name}`" not in text and f"  {name} " not in text]
+    assert f"Format {values['format']}." in text
+
+
+def test_there_is_a_frozen_index_of_the_newest_format() -> None:
+    assert any(path.name.startswith("index_v2") for path in FROZEN)
+
+
+@pytest.mark.parametrize("directory", FROZEN, ids=lambda path: path.name)
+def test_a_frozen_index_gives_the_answers_of_its_day(directory: Path) -> None:
+    """Never made anew: what an earlier version wrote must open. Made by `tests.small_words` as a program."""
+    engine = json.loads((directory / "index.json").read_text(encoding="utf-8"))["segments"][0]["engine"]
+    pytest.importorskip(f"seal_ir._{engine}")
+    verify_index(directory, print, None)
+    check_answers(Index(directory, check="bytes"))
+
+
+def check_answers(index: Index) -> None:
+    assert (index.n_documents, index.n_tokens) == (4, 24)
+    assert index.documents(range(4)) == [document._replace(raw=None) for document in DOCUMENTS]
+    assert index.raws(range(4)) == [document.raw for document in DOCUMENTS]
+    assert [index.number(docid) for docid in ("b", "a", "\u00e9", "B", "c")] == [0, 1, 2, 3, None]
+    expected = [
+        [1, 16, 2, 17, 18, 19],
+        [1, 2, 18, 19, 20],
+        [1, 20, 2, 17, 18, 19],
+        [1, 16, 17, 2, 21, 21, 21],
+    ]
+    assert [stream.tolist() for stream in index.streams(range(4))] == expected
+    for text, places in (
+        ("the sea", [(0, 5), (2, 5)]),
+        ("sea is", [(0, 6), (1, 4), (2, 6)]),
+        ("[UNK] [UNK]", [(3, 6), (3, 7)]),
+        ("is the", []),
+    ):
+        found = index.locate([index.find(symbols_of(text))])
+        pairs = zip(found.documents.tolist(), found.ends.tolist(), strict=True)
+        assert sorted(pairs) == places
+    first = index.first_symbols
+    assert first.symbols.tolist() == [1, 2, *range(16, 16 + len(WORDS))]
+    assert (first.ranges[..., 1] - first.ranges[..., 0]).sum(axis=1).tolist() == [4, 4, 2, 3, 3, 3, 2, 3]
+
+
+def test_the_tokenizer_made_by_hand_is_canonical() -> None:
+    assert TextTokenizer(DEFINITION).definition == DEFINITION

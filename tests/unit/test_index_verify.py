@@ -1,0 +1,215 @@
+"""`--verify` finds what opening does not, and damage that nobody has looked for never crashes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from seal_ir.errors import IndexDirError, ModelError
+from seal_ir.formats.collections import Collection
+from seal_ir.index import reader
+from seal_ir.index.manifest import describe_files
+from seal_ir.index.reader import Index
+from seal_ir.index.stats import as_table, statistics
+from seal_ir.index.verify import verify_index
+from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer
+from seal_ir.text.tokenizer import TextTokenizer
+from tests import tiny
+from tests.indexes import edit
+
+DATA = os.environ.get("SEAL_IR_DATA")
+BART = Path(DATA or "", "..", "models", "bart-tokenizer", "tokenizer.json")
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("original") / "index"
+    documents = [d._replace(raw=json.dumps({"id": d.id, "contents": d.text})) for d in tiny.DOCUMENTS]
+    tiny.build(directory, documents, 100, store_raw=True)
+    return directory
+
+
+@pytest.fixture
+def directory(original: Path, tmp_path: Path) -> Path:
+    """A copy that a test may spoil."""
+    return Path(shutil.copytree(original, tmp_path / "index"))
+
+
+def said(directory: Path, **options: object) -> list[str]:
+    lines: list[str] = []
+    verify_index(directory, lines.append, **options)
+    return lines
+
+
+def test_a_sound_index(original: Path) -> None:
+    files, documents = said(original)
+    assert re.fullmatch(r"11 files, [\d,]+ bytes: every size and checksum agrees", files)
+    assert (
+        documents
+        == "7 documents (all): ids, texts, tokens and places agree, and their raw records are theirs"
+    )
+    assert said(original, n_documents=3)[1].startswith("3 documents (3 of 7, seed 0)")
+    assert said(original, n_documents=None) == said(original)
+
+
+def test_an_index_of_a_tokenizer_that_loses_text(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, normalizers
+
+    lower = Tokenizer.from_str(tiny.definition())
+    lower.normalizer = normalizers.Lowercase()
+    tiny.build(tmp_path / "index", text_tokenizer=TextTokenizer(lower.to_str()))
+    assert said(tmp_path / "index")[1] == "7 documents (all): ids, texts, tokens and places agree"
+
+
+def test_checksums_whatever_the_size(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "_CHECKSUM_LIMIT", 0)
+    path = directory / "segment-000001" / "texts.arrow"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(IndexDirError, match="texts.arrow: damaged, its checksum differs"):
+        said(directory)
+
+
+def spoiled_ids(folder: Path) -> None:
+    """Two documents have changed their ids."""
+    path = folder / "ids.arrow"
+    table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    ids = table.column("id").to_pylist()
+    table = table.set_column(0, "id", pa.array([ids[1], ids[0], *ids[2:]], pa.large_string()))
+    path.unlink()
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def spoiled_order(folder: Path) -> None:
+    order = np.load(folder / "by_id.npy")
+    np.save(folder / "by_id.npy", order[::-1].copy())
+
+
+def spoiled_range(folder: Path) -> None:
+    np.save(folder / "by_id.npy", np.load(folder / "by_id.npy") + 100)
+
+
+def spoiled_raw(folder: Path) -> None:
+    shutil.copy(folder.parent / "segment-000001" / "raw.arrow", folder / "raw.arrow")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (spoiled_ids, "its id does not lead back to it|its raw record is another's"),
+        (spoiled_order, "its id does not lead back to it"),
+        (spoiled_range, r"by_id.npy: damaged \(document 10\d of \d"),
+        (spoiled_raw, "raw.arrow: damaged|its raw record is another's"),
+    ],
+)
+def test_files_that_do_not_belong_together(directory: Path, spoil, told: str) -> None:
+    """Even where every checksum was made to agree."""
+    spoil(directory / "segment-000000")
+    edit(directory, files=describe_files(directory))
+    with pytest.raises(IndexDirError, match=told) as error:
+        said(directory)
+    assert "\n" not in str(error.value)
+    assert "rebuild it with python -m seal_ir.index" in str(error.value)
+
+
+def test_an_engine_whose_answers_differ(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = Index.find
+    monkeypatch.setattr(Index, "find", lambda self, symbols: find(self, [*symbols[:-1], 3]))
+    with pytest.raises(IndexDirError, match="document 0: 'd1': its n-grams are not found where they stand"):
+        said(directory)
+
+
+def test_faults_while_reading_are_told_in_one_line(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Index, numbers: object) -> None:
+        raise RuntimeError("out of range")
+
+    monkeypatch.setattr(Index, "streams", broken)
+    with pytest.raises(IndexDirError, match=r"documents 0 to 6 cannot be read \(out of range\); rebuild"):
+        said(directory)
+
+
+@pytest.mark.parametrize("name", ["ids.arrow", "by_id.npy", "texts.arrow", "tokenizer.json"])
+def test_unchecked_damage_never_crashes(directory: Path, name: str) -> None:
+    """Flipped bytes that a check of sizes lets through: an error or another answer, never an abort."""
+    path = directory / name if name == "tokenizer.json" else directory / "segment-000000" / name
+    whole = path.read_bytes()
+    chance = random.Random(0)
+    for _ in range(150):
+        spoiled = bytearray(whole)
+        for at in chance.choices(range(len(whole)), k=4):
+            spoiled[at] = chance.randrange(256)
+        path.write_bytes(spoiled)
+        try:
+            index = Index(directory)
+            for number in range(index.n_documents):
+                index.number(index.docid(number))
+            index.documents(range(index.n_documents))
+        except (IndexDirError, ModelError) as error:
+            assert "\n" not in str(error)
+    path.write_bytes(whole)
+    assert Index(directory).documents(range(7)) == tiny.DOCUMENTS
+
+
+def test_statistics(original: Path, tmp_path: Path) -> None:
+    values = statistics(Index(original))
+    assert json.loads(json.dumps(values)) == values
+    files = {path.relative_to(original).as_posix(): path.stat().st_size for path in original.rglob("*.*")}
+    assert values["bytes"] == sum(files.values()) - files["index.json"]
+    assert values["file_bytes"]["ids.arrow"] == sum(
+        n for name, n in files.items() if name.endswith("ids.arrow")
+    )
+    assert (values["n_documents"], values["raw"], values["format"], len(values["segments"])) == (
+        7,
+        True,
+        2,
+        2,
+    )
+    assert sum(segment["n_tokens"] for segment in values["segments"]) == values["n_tokens"]
+    assert 0 < sum(values["engine_bytes"].values()) <= values["file_bytes"]["fm.bin"]
+    tiny.build(tmp_path / "bare")
+    assert statistics(Index(tmp_path / "bare"))["raw"] is False
+
+
+def test_the_table_of_statistics(original: Path) -> None:
+    values = statistics(Index(original))
+    lines = as_table(values).splitlines()
+    rows = {line[:12].strip(): line[13:] for line in lines[: lines.index("")]}
+    assert rows["documents"] == "7"
+    assert rows["raw records"] == "kept"
+    assert rows["fields"] == "title, body"
+    assert rows["engine"].startswith(values["engine"] + ", layout default")
+    assert "GPL-3" in rows["engine"] or values["engine"] == "native"
+    name, n_bytes, bits = lines[-1].rsplit(maxsplit=2)
+    assert (name, int(n_bytes.replace(",", ""))) == ("all files", values["bytes"])
+    assert float(bits) == pytest.approx(8 * values["bytes"] / values["n_tokens"], abs=1e-3)
+    assert any(line.startswith("engine: ") for line in lines)
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not DATA, reason="SEAL_IR_DATA is not set")
+@pytest.mark.parametrize("name", ["smollm2", "bart"])
+def test_round_trip_of_real_passages(name: str, tmp_path: Path) -> None:
+    """A sample of the real corpus; `--verify --all` does it for a whole index."""
+    if name == "bart" and not BART.is_file():
+        pytest.skip("no BART tokenizer beside SEAL_IR_DATA")
+    try:
+        tokenizer = (
+            TextTokenizer.from_file(BART) if name == "bart" else load_tokenizer(find_model(DEFAULT_MODEL))
+        )
+    except ModelError as error:
+        pytest.skip(str(error))
+    passages = list(Collection("JsonCollection", Path(DATA or "", "corpus.jsonl.gz")))[::400]
+    tiny.build(tmp_path / "index", passages, 40_000, tokenizer)
+    index = Index(tmp_path / "index")
+    assert len(index.manifest.segments) > 1
+    assert index.documents(range(len(passages))) == passages
+    verify_index(tmp_path / "index", print, None)
