@@ -138,7 +138,7 @@ def default_indexes(*, quick: bool) -> list[str]:
 def comparison_runs(model: str, args: argparse.Namespace) -> list[Run]:
     """Batches of 8 first and single queries second; fewer of what takes minutes."""
     if args.quick:
-        n = {SMOL: 2, SMALL: 4, LARGE: 1}[model]
+        n = {SMOL: 1, SMALL: 2, LARGE: 1}[model]
         return [Run(n, n)]
     return [Run(8, args.queries), Run(1, min(args.queries, 2 if model == LARGE else 4))]
 
