@@ -15,6 +15,8 @@
 namespace seal {
 namespace {
 
+using Status = struct stat;
+
 static_assert(std::endian::native == std::endian::little, "files are little-endian");
 
 constexpr std::array<char, 8> kMagic = {'S', 'E', 'A', 'L', 'N', 'A', 'T', 'V'};
@@ -85,7 +87,7 @@ void save(const Contents& contents, const std::string& path) {
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
     const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-    struct stat status{};
+    Status status{};
     if (file.number < 0 || fstat(file.number, &status) != 0)
         fail(std::string("cannot be opened: ") + std::strerror(errno));
     const auto size = static_cast<std::uint64_t>(status.st_size);

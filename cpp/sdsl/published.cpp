@@ -15,6 +15,8 @@
 namespace seal {
 namespace {
 
+using Status = struct stat;
+
 constexpr unsigned kMaxLevels = 20;             // a million symbols: more than any vocabulary has
 constexpr std::uint64_t kMaxRows = 1ULL << 32;  // so that a row takes 4 bytes
 constexpr std::uint64_t kSuperblock = 4096;     // arguments of a block of select_support_mcl
@@ -29,7 +31,7 @@ class Mapping {
     explicit Mapping(const std::string& path) {
         const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
         if (file < 0) fail(path, std::string("cannot be opened: ") + std::strerror(errno));
-        struct stat status{};
+        Status status{};
         const bool known = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode);
         size_ = known ? static_cast<std::size_t>(status.st_size) : 0;
         if (size_ > 0) data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
