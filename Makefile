@@ -15,6 +15,7 @@ BASE := $(VENV)/.seal-ir-base
 STAMP := $(VENV)/.seal-ir-installed
 CACHE := $(if $(SEAL_IR_CACHE),$(SEAL_IR_CACHE),$(HOME)/.cache/seal_ir)
 DEMO := $(CACHE)/indexes/demo
+INDEX_DEMO = $(PYTHON) -m seal_ir.index --input collections/demo/corpus.jsonl --index $(DEMO)
 DEMO_RUNS := runs/demo.lm.trec runs/demo.lm-fm.trec runs/demo.intersective.trec runs/demo.paper.trec
 
 .PHONY: help install demo test test-fast lint bench bench-quick eval asan tsan clean
@@ -43,7 +44,7 @@ $(STAMP): $(BASE)
 	@touch $@
 
 demo: $(BASE)  ## index and search the demo collection, print accuracy and hits by preset
-	$(PYTHON) -m seal_ir.index --input collections/demo/corpus.jsonl --index $(DEMO)
+	$(INDEX_DEMO)
 	$(PYTHON) -m seal_ir.search --topics demo --preset lm lm-fm intersective paper --output runs/demo.trec
 	$(PYTHON) -m seal_ir.eval --topics demo --index $(DEMO) --run $(DEMO_RUNS) \
 	  --measures AnswerAccuracy@1 AnswerAccuracy@5 AnswerAccuracy@20 Success@1
@@ -63,10 +64,12 @@ lint: install  ## check style, types and layers
 
 bench: install  ## measure the index (on the real corpus where it is indexed) and the whole search, into runs/bench/
 	$(PYTHON) tests/bench/bench_index.py $(if $(wildcard $(CACHE)/indexes/wikipedia-sample/index.json),--index wikipedia-sample --tokens 1000000 all,--tokens 1000000 8000000)
+	@test -e $(DEMO)/index.json || $(INDEX_DEMO)
 	$(PYTHON) tests/bench/bench_search.py --output runs/bench/search.json
 
 bench-quick: install  ## the same on 1 million tokens and few queries
 	$(PYTHON) tests/bench/bench_index.py
+	@test -e $(DEMO)/index.json || $(INDEX_DEMO)
 	$(PYTHON) tests/bench/bench_search.py --quick --output runs/bench/search.json
 
 # With TABLE, that table; else the demo's and, where the real data is, the one over 10,000 passages.
