@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -143,18 +145,27 @@ def test_eight_threads_get_the_answers_of_one(large_engine) -> None:
 
 def test_other_threads_run_during_a_call(large_engine) -> None:
     # Not the empty n-gram's range, which engines know without looking.
-    whole = np.tile(ranges((1, large_engine.n_rows)), (300, 1))
-    many = np.tile(whole, (7_000, 1))
-    threes = np.full(len(many), 3, dtype=np.uint32)
-    candidates = np.tile(symbols(*range(2, 10_002)), (300, 1))
-    rows = np.tile(np.arange(1, large_engine.n_rows), 4)
-    documents = np.tile(np.arange(500), 4)
-    calls = {
-        "successors": lambda: large_engine.successors(whole),
-        "verify": lambda: large_engine.verify(whole, candidates),
-        "extend": lambda: large_engine.extend(many, threes),
-        "locate": lambda: large_engine.locate(rows),
-        "extract": lambda: large_engine.extract(documents),
+    whole = ranges((1, large_engine.n_rows))
+    candidates = symbols(*range(2, 10_002))
+    rows = np.arange(1, large_engine.n_rows)
+    documents = np.arange(500)
+    calls: dict[str, Callable[[int], object]] = {
+        "successors": lambda n: large_engine.successors(np.tile(whole, (n, 1))),
+        "verify": lambda n: large_engine.verify(np.tile(whole, (n, 1)), np.tile(candidates, (n, 1))),
+        "extend": lambda n: large_engine.extend(np.tile(whole, (n, 1)), np.full(n, 3, dtype=np.uint32)),
+        "locate": lambda n: large_engine.locate(np.tile(rows, n)),
+        "extract": lambda n: large_engine.extract(np.tile(documents, n)),
     }
-    ticks = {name: ticks_during(call) for name, call in calls.items()}
+    ticks = {name: ticks_during(_lasting(call)) for name, call in calls.items()}
     assert all(n >= 5 for n in ticks.values()), ticks
+
+
+def _lasting(call: Callable[[int], object]) -> Callable[[], object]:
+    """The call on so much work that it takes long enough to be looked at, however fast the engine is."""
+    n, seconds = 1, 0.0
+    while seconds < 0.1:
+        n *= 4
+        started = time.perf_counter()
+        call(n)
+        seconds = time.perf_counter() - started
+    return lambda: call(n)
