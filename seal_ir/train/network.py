@@ -13,9 +13,10 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional
 
+from seal_ir.decode.adapter import CONFIG, base_of
 from seal_ir.decode.pretrained import load_network
-from seal_ir.errors import InputError
-from seal_ir.text.pretrained import ModelFiles
+from seal_ir.errors import InputError, UsageError
+from seal_ir.text.pretrained import ModelFiles, find_model
 
 TRAINED = "trained.safetensors"
 _TOLERANCE = 1e-3
@@ -62,16 +63,21 @@ def load_trainable(files: ModelFiles, rank: int, *, half: bool) -> tuple[Any, An
     """The network, ready to be trained, and peft's wrapper around it, or None without LoRA.
 
     Args:
-        files: the model.
+        files: the model. With LoRA, a model that is an adapter itself is trained further, its base staying
+            as it is; without, it is merged first.
         rank: of the LoRA matrices on all linear layers; 0 trains all weights.
         half: keep frozen weights in bfloat16, so that nothing is converted in each step.
 
     Raises:
         ModelError: the model cannot be loaded.
+        UsageError: it is an adapter of another rank.
     """
-    network = load_network(files, torch.bfloat16 if half and rank else torch.float32)
+    base = base_model(files)
+    network = load_network(base if rank else files, torch.bfloat16 if half and rank else torch.float32)
     if not rank:
         return network, None
+    if base is not files:
+        return _with_adapter(network, files, rank)
     from peft import LoraConfig, get_peft_model
 
     config = LoraConfig(
@@ -83,6 +89,26 @@ def load_trainable(files: ModelFiles, rank: int, *, half: bool) -> tuple[Any, An
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by a name that is going
         wrapper = get_peft_model(network, config)
+    return wrapper.get_base_model(), wrapper
+
+
+def base_model(files: ModelFiles) -> ModelFiles:
+    """The model that an adapter is added to; any other model itself."""
+    base = base_of(files.folder) if files.folder else None
+    return files if base is None else find_model(base)
+
+
+def _with_adapter(network: Any, files: ModelFiles, rank: int) -> tuple[Any, Any]:
+    """The base network under the adapter that it is trained further with."""
+    from peft import PeftModel
+
+    folder = Path(files.source)
+    wrapper = PeftModel.from_pretrained(network, folder, is_trainable=True)
+    found = wrapper.peft_config["default"].r
+    if found != rank:
+        raise UsageError(
+            f"{folder / CONFIG}: the adapter has rank {found}; train it further with --lora {found}"
+        )
     return wrapper.get_base_model(), wrapper
 
 

@@ -13,6 +13,7 @@ from seal_ir.decode.adapter import CONFIG, WEIGHTS
 from seal_ir.formats.files import atomic_writer
 from seal_ir.text.description import ModelDescription
 from seal_ir.text.pretrained import ModelFiles, tokenizer_definition
+from seal_ir.train.network import base_model
 
 
 def save_result(
@@ -22,7 +23,7 @@ def save_result(
 
     Args:
         folder: where.
-        files: the model that was trained, whose name an adapter remembers.
+        files: the model that was trained, whose name, or that of its base, an adapter remembers.
         network: the network.
         wrapper: peft's, for an adapter in bfloat16 (a third of a megabyte a rank for SmolLM2-135M); None
             for a model of its own.
@@ -50,7 +51,8 @@ def _save_adapter(folder: Path, files: ModelFiles, wrapper: Any) -> None:
     matrices = get_peft_model_state_dict(wrapper)
     half = {name: value.detach().to(torch.bfloat16).contiguous() for name, value in matrices.items()}
     config = wrapper.peft_config["default"].to_dict()
-    base = str(files.folder.resolve()) if Path(files.name).is_dir() and files.folder else files.name
+    origin = base_model(files)
+    base = str(origin.folder.resolve()) if Path(origin.name).is_dir() and origin.folder else origin.name
     config.update(base_model_name_or_path=base, inference_mode=True)
     config["target_modules"] = sorted(config["target_modules"])
     temporary = folder / f".{WEIGHTS}.tmp"

@@ -125,6 +125,19 @@ def test_an_adapter_is_merged_as_peft_merges_it(fit: Fit, llama: Path, tmp_path:
     assert not torch.allclose(logits[0], logits[2], atol=1e-2)
 
 
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft's
+def test_an_adapter_is_trained_further(fit: Fit, llama: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert fit(first, "--steps", 20, "--lora", 4).code == 0
+    assert fit(second, "--steps", 20, "--lora", 4, "--model", first).code == 0
+    assert dev_losses(second)[0] == pytest.approx(dev_losses(first)[-1], abs=0.01)  # bfloat16 in between
+    assert dev_losses(second)[-1] < dev_losses(second)[0]
+    config = json.loads((second / "adapter_config.json").read_text())
+    assert config["base_model_name_or_path"] == str(llama.resolve())
+    result = fit(tmp_path / "third", "--steps", 2, "--lora", 8, "--model", first)
+    assert (result.code, "has rank 4; train it further with --lora 4" in result.err) == (2, True), result
+
+
 @pytest.mark.parametrize("lora", [(), ("--lora", 4)])
 def test_a_resumed_run_ends_where_an_unbroken_one(fit: Fit, tmp_path: Path, lora: tuple[Any, ...]) -> None:
     out = tmp_path / "run"
