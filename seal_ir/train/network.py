@@ -103,7 +103,7 @@ def _with_adapter(network: Any, files: ModelFiles, rank: int) -> tuple[Any, Any]
     from peft import PeftModel
 
     folder = Path(files.source)
-    wrapper = PeftModel.from_pretrained(network, folder, is_trainable=True)
+    wrapper: Any = PeftModel.from_pretrained(network, folder, is_trainable=True)
     found = wrapper.peft_config["default"].r
     if found != rank:
         raise UsageError(
