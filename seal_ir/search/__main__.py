@@ -22,11 +22,10 @@ from seal_ir.formats.pages import first_hits, fold_hits
 from seal_ir.formats.topics import TOPICS_FORMATS, datapoint_inputs, read_topics
 from seal_ir.formats.trec import OUTPUT_FORMATS, RunWriter
 from seal_ir.index.engine import utf8
-from seal_ir.index.manifest import MANIFEST
+from seal_ir.index.registry import index_directory, index_for
+from seal_ir.progress import Progress
 from seal_ir.records import Hit, Query, QueryKeys
 from seal_ir.search.pipeline import batched, overlapped
-from seal_ir.search.progress import Progress
-from seal_ir.search.registry import index_for, named_index
 from seal_ir.search.searcher import DEFAULT_BATCH_SIZE, SealSearcher
 
 _NAMED = 10  # topics without hits that are named on stderr
@@ -187,10 +186,7 @@ def _index_directory(args: argparse.Namespace, places: Places) -> Path:
         entry = index_for(args.topics, places)
         print(f"index: {entry.name} ({entry.directory})", file=sys.stderr)
         return entry.directory
-    directory = Path(args.index)
-    if (directory / MANIFEST).exists() or os.sep in args.index or directory.exists():
-        return directory
-    return named_index(args.index, places).directory
+    return index_directory(args.index, places)
 
 
 def _output(path: Path, preset_name: str, n_presets: int) -> Path:

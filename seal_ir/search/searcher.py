@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import warnings
 from collections.abc import Sequence
 from contextlib import closing
@@ -13,20 +12,19 @@ from typing import Any
 
 from seal_ir.config import SearchConfig
 from seal_ir.config import preset as preset_config
-from seal_ir.decode import published as published_decoding
-from seal_ir.decode.beam import Decoded, decode
+from seal_ir.decode.beam import Decoded
+from seal_ir.decode.lazy import LazyGenerator, decode_under
 from seal_ir.decode.model import Generator
 from seal_ir.decode.rescore import rescore
-from seal_ir.errors import ModelError
 from seal_ir.formats.named import Places
 from seal_ir.index.reader import Index
+from seal_ir.index.registry import named_index, registered
 from seal_ir.rank import published as published_ranking
 from seal_ir.rank.ranker import rank
 from seal_ir.rank.streams import Streams
 from seal_ir.records import Hit, QueryKeys, Ranked
 from seal_ir.search.documents import SealDocument, contents, raw
 from seal_ir.search.pipeline import batched, overlapped
-from seal_ir.search.registry import named_index, registered
 
 logger = logging.getLogger(__name__)
 DEFAULT_BATCH_SIZE = 8  # queries decoded together; larger batches gain little on a CPU
@@ -78,10 +76,7 @@ class SealSearcher:
         self.batch_size = batch_size
         self.index_dir = str(index_dir)
         self.index = Index(index_dir, check="bytes")  # a second for 1 GiB, beside many for the model
-        self._given: str | Generator = model if model is not None else self.index.manifest.model
-        self._model = self._given  # by name until the first query
-        self._loading = threading.Lock()
-        self._device, self._dtype = device, dtype
+        self._model = LazyGenerator(self.index, model, device, dtype)
         self._streams = Streams(self.index)  # texts of candidates, which recur from query to query
 
     @classmethod
@@ -115,18 +110,7 @@ class SealSearcher:
         Raises:
             ModelError: it cannot be loaded, or has another tokenizer than the index.
         """
-        with self._loading:
-            if isinstance(self._model, str):
-                from seal_ir.decode.pretrained import load_generator  # torch is loaded here, not before
-
-                self._model = load_generator(self._model, self._device, self._dtype)
-            generator = self._model
-        if generator.tokenizer.fingerprint != self.index.tokenizer.fingerprint:
-            raise ModelError(
-                f"{self.index_dir}: built with the tokenizer of {self.index.manifest.model!r}, which is not "
-                "this model's; index the collection again with --model"
-            )
-        return generator
+        return self._model.get()
 
     def search(
         self,
@@ -212,13 +196,7 @@ class SealSearcher:
 
     def decode_counted(self, queries: Sequence[str]) -> Decoded:
         """`decode`, and how many queries were cut, without a warning: many batches are told of at once."""
-        config = self.config.decode
-        if self.config.slow_path:
-            return published_decoding.decode(self.generator, self.index, queries, config)
-        decoded = decode(self.generator, self.index, queries, config)
-        if config.rescore:
-            return decoded._replace(queries=self.rescore(queries, decoded.queries))
-        return decoded
+        return decode_under(self.generator, self.index, queries, self.config)
 
     def rescore(self, queries: Sequence[str], keys: Sequence[QueryKeys]) -> list[QueryKeys]:
         """Keys, from wherever they are, with the probabilities that this searcher's model gives them.
@@ -251,7 +229,7 @@ class SealSearcher:
 
         The index is mapped or held by this object and goes with it.
         """
-        self._model = self._given
+        self._model.release()
 
     def __enter__(self) -> SealSearcher:
         return self

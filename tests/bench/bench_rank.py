@@ -23,11 +23,11 @@ from seal_ir.config import PRESETS
 from seal_ir.formats.named import Places, resolve_topics
 from seal_ir.formats.topics import read_topics
 from seal_ir.index.reader import Index
+from seal_ir.index.registry import named_index
 from seal_ir.rank import published
 from seal_ir.rank.ranker import rank
 from seal_ir.rank.streams import DEFAULT_CACHE_BYTES, Streams
 from seal_ir.records import Key, QueryKeys, Range, Unigrams
-from seal_ir.search.registry import named_index
 from seal_ir.search.searcher import SealSearcher
 
 Written = list[dict[str, Any]]

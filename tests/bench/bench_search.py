@@ -24,7 +24,7 @@ from typing import Any
 
 from seal_ir.formats.named import Places, resolve_topics
 from seal_ir.formats.topics import read_topics
-from seal_ir.search.registry import registered
+from seal_ir.index.registry import registered
 
 SMOL, SMALL, LARGE = "smollm2-135m", "bart-small", "bart-large"
 SUFFIX = {SMOL: "demo_model", SMALL: "small", LARGE: "large"}

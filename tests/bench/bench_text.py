@@ -61,7 +61,7 @@ def text_of_index(name: str) -> Text:
     """The streams of all documents of an index, by its folder or its registered name."""
     from seal_ir.formats.named import Places
     from seal_ir.index.reader import Index
-    from seal_ir.search.registry import named_index
+    from seal_ir.index.registry import named_index
 
     directory = Path(name) if Path(name).is_dir() else named_index(name, Places.from_environment()).directory
     index = Index(directory)

@@ -29,8 +29,8 @@ from seal_ir.decode.pretrained import DTYPES, wire
 from seal_ir.errors import UsageError
 from seal_ir.formats.named import Places
 from seal_ir.index.reader import Index
+from seal_ir.index.registry import named_index
 from seal_ir.records import QueryKeys
-from seal_ir.search.registry import named_index
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.text.description import SEQ2SEQ, ModelDescription
 from seal_ir.text.symbols import FIRST_TOKEN

@@ -18,8 +18,8 @@ from seal_ir.index.builder import BuildOptions, build_index
 from seal_ir.index.engine import NATIVE, SDSL, EngineSpec
 from seal_ir.index.manifest import MANIFEST
 from seal_ir.index.reader import Index
+from seal_ir.index.registry import named_index
 from seal_ir.records import Document
-from seal_ir.search.registry import named_index
 from seal_ir.text.tokenizer import TextTokenizer
 
 _AT_ONCE = 1000  # documents read together

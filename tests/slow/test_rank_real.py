@@ -12,10 +12,10 @@ from seal_ir.config import PRESETS
 from seal_ir.errors import SealError
 from seal_ir.formats.named import Places
 from seal_ir.index.reader import Index
+from seal_ir.index.registry import named_index
 from seal_ir.rank.ranker import rank
 from seal_ir.rank.streams import Streams
 from seal_ir.records import BODY, Key, QueryKeys, Unigrams
-from seal_ir.search.registry import named_index
 from tests import plain_rank
 
 pytestmark = [pytest.mark.slow, pytest.mark.data]

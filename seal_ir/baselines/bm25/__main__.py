@@ -18,8 +18,8 @@ from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.named import Places, resolve_topics
 from seal_ir.formats.topics import read_topics
 from seal_ir.formats.trec import RunWriter
+from seal_ir.progress import Progress
 from seal_ir.pyserini_plugin import check_installed
-from seal_ir.search.progress import Progress
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import tomllib
 from dataclasses import dataclass
@@ -67,6 +68,18 @@ def named_index(name: str, places: Places) -> IndexEntry:
             return entry
     known = ", ".join(entry.name for entry in entries) or "none"
     raise UsageError(f"{name}: neither an index directory nor a registered index; registered are: {known}")
+
+
+def index_directory(name: str, places: Places) -> Path:
+    """The directory itself, or that of an index which was built under a registered name.
+
+    Raises:
+        UsageError: as `named_index`, for what does not look like a path.
+    """
+    directory = Path(name)
+    if (directory / MANIFEST).exists() or os.sep in name or directory.exists():
+        return directory
+    return named_index(name, places).directory
 
 
 def index_for(topics: str, places: Places) -> IndexEntry:

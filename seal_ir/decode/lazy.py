@@ -1,0 +1,76 @@
+"""A language model that is loaded when the first query comes, and what it writes for queries.
+
+Importing this loads no torch; the model's weights do, when they are first asked for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from seal_ir.config import SearchConfig
+from seal_ir.decode import published
+from seal_ir.decode.beam import Decoded, decode
+from seal_ir.decode.model import Generator
+from seal_ir.decode.rescore import rescore
+from seal_ir.errors import ModelError
+from seal_ir.index.reader import Index
+
+
+class LazyGenerator:
+    """The language model of an index, loaded on first use; may be asked from several threads.
+
+    Attributes:
+        name: what it is loaded by; that of the index for a model that was given loaded.
+    """
+
+    def __init__(
+        self, index: Index, model: str | Generator | None, device: str | None, dtype: str | None
+    ) -> None:
+        """Load nothing yet.
+
+        Args:
+            index: what the model is to write for.
+            model: by name, loaded, or None for the model that the index was built for.
+            device: see `load_generator`.
+            dtype: see `load_generator`.
+        """
+        self._index = index
+        self._given: str | Generator = model if model is not None else index.manifest.model
+        self.name = self._given if isinstance(self._given, str) else index.manifest.model
+        self._model = self._given  # by name until the first query
+        self._loading = threading.Lock()
+        self._device, self._dtype = device, dtype
+
+    def get(self) -> Generator:
+        """The model.
+
+        Raises:
+            ModelError: it cannot be loaded, or has another tokenizer than the index.
+        """
+        with self._loading:
+            if isinstance(self._model, str):
+                from seal_ir.decode.pretrained import load_generator  # torch is loaded here, not before
+
+                self._model = load_generator(self._model, self._device, self._dtype)
+            generator = self._model
+        if generator.tokenizer.fingerprint != self._index.tokenizer.fingerprint:
+            raise ModelError(
+                f"{self._index.directory}: built with the tokenizer of {self._index.manifest.model!r}, which "
+                "is not this model's; index the collection again with --model"
+            )
+        return generator
+
+    def release(self) -> None:
+        """Let go of a model that was loaded here; the next query loads it again."""
+        self._model = self._given
+
+
+def decode_under(generator: Generator, index: Index, queries: Sequence[str], config: SearchConfig) -> Decoded:
+    """The keys that the model writes for a batch of queries, the way that `config` wants them written."""
+    if config.slow_path:
+        return published.decode(generator, index, queries, config.decode)
+    decoded = decode(generator, index, queries, config.decode)
+    if config.decode.rescore:
+        return decoded._replace(queries=rescore(generator, queries, decoded.queries, config.decode))
+    return decoded
