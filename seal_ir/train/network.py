@@ -13,9 +13,9 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional
 
-from seal_ir.decode.adapter import CONFIG, base_of
 from seal_ir.decode.pretrained import load_network
 from seal_ir.errors import InputError, UsageError
+from seal_ir.text.adapters import CONFIG, base_of
 from seal_ir.text.pretrained import ModelFiles, find_model
 
 TRAINED = "trained.safetensors"

@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
-from seal_ir.decode.adapter import CONFIG, WEIGHTS
+from seal_ir.decode.adapter import WEIGHTS
 from seal_ir.formats.files import atomic_writer
+from seal_ir.text.adapters import CONFIG
 from seal_ir.text.description import ModelDescription
 from seal_ir.text.pretrained import ModelFiles, tokenizer_definition
 from seal_ir.train.network import base_model

@@ -21,7 +21,14 @@ from seal_ir.text.description import (
     ModelDescription,
     read_description,
 )
-from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_description, load_tokenizer, replaced_file
+from seal_ir.text.pretrained import (
+    BASE_MODEL,
+    find_model,
+    load_description,
+    load_tokenizer,
+    replaced_file,
+    tokenizer_definition,
+)
 from tests import tiny
 
 
@@ -106,17 +113,35 @@ def test_the_default_model_from_its_package_and_then_from_the_cache(
     monkeypatch.setenv("SEAL_IR_CACHE", str(tmp_path / "cache"))
     backend = SimpleNamespace(to_str=tiny.definition)
     hub.update(error=None, tokenizer=SimpleNamespace(backend_tokenizer=backend))
-    files = find_model(DEFAULT_MODEL)
+    files = find_model(BASE_MODEL)
     assert (files.gguf, files.source) == (package / "weights.gguf", str(package))
     assert load_tokenizer(files).fingerprint == tiny.tokenizer().fingerprint
     assert hub["asked"] == (str(package), {"gguf_file": "weights.gguf"})
     hub["error"] = OSError("must not be asked again")
-    assert load_tokenizer(find_model(DEFAULT_MODEL)).affixes == tiny.tokenizer().affixes
-    (tmp_path / "cache" / "models" / DEFAULT_MODEL / "model.safetensors").touch()
-    converted = find_model(DEFAULT_MODEL)
+    assert load_tokenizer(find_model(BASE_MODEL)).affixes == tiny.tokenizer().affixes
+    (tmp_path / "cache" / "models" / BASE_MODEL / "model.safetensors").touch()
+    converted = find_model(BASE_MODEL)
     assert converted.gguf is None
-    assert converted.folder == tmp_path / "cache" / "models" / DEFAULT_MODEL
+    assert converted.folder == tmp_path / "cache" / "models" / BASE_MODEL
     assert load_tokenizer(converted).fingerprint == tiny.tokenizer().fingerprint
+
+
+def test_an_adapter_that_comes_with_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = tiny.save_tokenizer(tmp_path / "base")
+    folder = tmp_path / "models" / "small-seal"
+    folder.mkdir(parents=True)
+    (folder / "seal.json").write_text(CAUSAL_TEMPLATE.to_json(), encoding="utf-8")
+    (folder / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(base)}))
+    monkeypatch.setattr(pretrained, "PACKAGED", tmp_path / "models")
+    files = find_model("small-seal")
+    assert (files.name, files.folder) == ("small-seal", folder)
+    assert load_description(files) == CAUSAL_TEMPLATE
+    # It has no tokenizer of its own.
+    assert load_tokenizer(files).fingerprint == tiny.tokenizer().fingerprint
+    assert tokenizer_definition(files) == (base / "tokenizer.json").read_text(encoding="utf-8")
+    (folder / "adapter_config.json").write_text("{}")
+    with pytest.raises(ModelError, match="names no base model"):
+        load_tokenizer(files)
 
 
 def test_e4_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
