@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from seal_ir.command import run
 from seal_ir.errors import UsageError
 from seal_ir.eval.answers import REGEX, TOKENS
+from seal_ir.eval.comparisons import (
+    DELTA_SUFFIXES,
+    compare,
+    figure_intervals,
+    find_result,
+    write_deltas,
+)
 from seal_ir.eval.evaluation import EvalOptions, evaluate
 from seal_ir.eval.measures import ANSWER_DEFAULTS, QRELS_DEFAULTS, Column, parse_measures
 from seal_ir.eval.questions import Sources, find_sources, load_questions
-from seal_ir.eval.tables import FORMATS, Table, as_json
+from seal_ir.eval.significance import Resampling
+from seal_ir.eval.tables import FORMATS, Statistics, Table, as_json
 from seal_ir.eval.texts import Texts, collection_texts, index_directory, index_texts
 from seal_ir.formats.collections import collection_kinds
 from seal_ir.formats.files import atomic_writer
@@ -41,6 +50,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--regex", action="store_true", help="answers are regular expressions")
     add("--max-passage", action="store_true", help="fold passages into pages, then measure")
     add("--max-passage-delimiter", default="#", help="what ends the page in a passage's id (%(default)s)")
+    add("--baseline", help="also compare the other runs with this one: its name in the table, or its path")
+    add("--deltas", type=Path, help="with --baseline: write each topic's differences, as .tsv or .jsonl")
+    add("--permutations", type=int, default=10_000, help="of the randomisation test (%(default)s)")
+    add("--seed", type=int, default=0, help="of all that is drawn (%(default)s)")
     add("--format", default="text", choices=tuple(FORMATS), help="of the table on stdout (%(default)s)")
     add("--output", type=Path, help="also write the figures as JSON, unrounded")
     return parser
@@ -50,6 +63,7 @@ def main(arguments: list[str]) -> int:
     """Measure; 0 when the table is printed."""
     args = _parser().parse_args(arguments)
     _check_options(args)
+    resampling = Resampling(permutations=args.permutations, seed=args.seed)
     requested = parse_measures(args.measures) if args.measures else None
     places = Places.from_environment()
     has_texts = args.index is not None or args.input is not None
@@ -75,7 +89,7 @@ def main(arguments: list[str]) -> int:
     )
     texts = _texts(args, places) if needs_answers and has_texts else None
     options = EvalOptions(REGEX if args.regex else TOKENS, delimiter)
-    table = evaluate(args.run, questions, columns, texts, options)
+    table = _with_statistics(evaluate(args.run, questions, columns, texts, options), args, resampling)
     _tell(table)
     if requested is None and not has_texts and not args.max_passage:
         print(
@@ -95,6 +109,10 @@ def _check_options(args: argparse.Namespace) -> None:
         raise UsageError("give --index or --input, not both: passages come from one of them")
     if not args.max_passage_delimiter:
         raise UsageError("--max-passage-delimiter is empty; give one or more characters, such as '#'")
+    if args.deltas is not None and args.baseline is None:
+        raise UsageError("--deltas are differences from a run; name it with --baseline")
+    if args.deltas is not None and args.deltas.suffix not in DELTA_SUFFIXES:
+        raise UsageError(f"--deltas {args.deltas}: must end in {' or '.join(DELTA_SUFFIXES)}")
 
 
 def _default_columns(args: argparse.Namespace, sources: Sources, has_texts: bool) -> list[Column]:
@@ -117,6 +135,22 @@ def _texts(args: argparse.Namespace, places: Places) -> Texts:
         directory = index_directory(args.index, places)
         return lucene_texts(directory) if is_lucene_index(directory) else index_texts(directory)
     return collection_texts(args.collection, args.input)
+
+
+def _with_statistics(table: Table, args: argparse.Namespace, options: Resampling) -> Table:
+    """The table with intervals and comparisons, if it is to show any; differences by topic are written."""
+    if args.baseline is None and args.output is None and args.format != "json":
+        return table
+    if args.baseline is None:
+        return replace(table, statistics=Statistics(options, figure_intervals(table, options)))
+    baseline = find_result(table, args.baseline)
+    others = [result for result in table.results if result is not baseline]
+    if not others:
+        raise UsageError("--baseline needs other runs to compare it with; name them with --run")
+    comparisons = compare(table, baseline, others, options)
+    if args.deltas is not None:
+        write_deltas(args.deltas, table, baseline, others)
+    return replace(table, statistics=Statistics(options, figure_intervals(table, options), comparisons))
 
 
 def _tell(table: Table) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from seal_ir.eval.measures import Column
 from seal_ir.eval.questions import Questions
 from seal_ir.eval.rankings import Coverage
+from seal_ir.eval.significance import Resampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,68 @@ class Result:
     values: Mapping[str, Mapping[str, float]]
 
 
+class Interval(NamedTuple):
+    """A confidence interval, both ends included."""
+
+    lo: float
+    hi: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One system beside the baseline on one measure.
+
+    Attributes:
+        system, baseline, measure: names as in the table.
+        n: topics for which the measure of both is defined.
+        delta: figure of the system less that of the baseline, over these topics.
+        interval: of delta, a paired bootstrap.
+        p: of the paired randomisation test, two-sided.
+        p_holm: corrected for all systems that are compared on this measure.
+        wins, ties, losses: number of topics where the system's value is higher, equal, lower.
+    """
+
+    system: str
+    baseline: str
+    measure: str
+    n: int
+    delta: float
+    interval: Interval
+    p: float
+    p_holm: float
+    wins: int
+    ties: int
+    losses: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What resampling says of a table.
+
+    Attributes:
+        options: how it was drawn.
+        intervals: of the figures, one mapping a result, by notation of the measure; a figure that is no
+            number has none.
+        comparisons: by measure, then by system; none without a baseline.
+    """
+
+    options: Resampling
+    intervals: Sequence[Mapping[str, Interval]]
+    comparisons: Sequence[Comparison] = ()
+
+    def note(self) -> str:
+        """How it was computed, in one line."""
+        drawn = self.options
+        parts = [f"{100 * drawn.level:g} % intervals: percentile bootstrap, {drawn.resamples:,} resamples"]
+        if self.comparisons:
+            n_systems = len({comparison.system for comparison in self.comparisons})
+            parts.append(
+                f"p: paired randomisation test, two-sided, exact or {drawn.permutations:,} permutations;"
+                f" Holm over {n_systems} systems"
+            )
+        return "; ".join([*parts, f"over topics, seed {drawn.seed}"])
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Runs measured on the same questions.
@@ -43,6 +106,7 @@ class Table:
         results: one a run.
         matching: the rule for answers in words; None when no measure uses answers.
         delimiter: where docids were cut into page ids; None for passages.
+        statistics: intervals and comparisons, where they were asked for.
     """
 
     questions: Questions
@@ -50,6 +114,7 @@ class Table:
     results: Sequence[Result]
     matching: str | None
     delimiter: str | None
+    statistics: Statistics | None = None
 
     @property
     def level(self) -> str:
@@ -57,16 +122,18 @@ class Table:
         return "passage" if self.delimiter is None else "page"
 
     def rows(self) -> list[dict[str, Any]]:
-        """One flat record a figure; n is the number of topics that it is over."""
+        """One flat record a figure; n is the number of topics that it is over, ci its interval."""
+        intervals = self.statistics.intervals if self.statistics else [{} for _ in self.results]
         return [
             {
                 "system": result.system,
                 "topics": self.questions.label,
                 "measure": column.name,
                 "value": result.figures[column.name],
+                **({"ci": interval.get(column.name)} if self.statistics else {}),
                 "n": len(result.values[column.name]),
             }
-            for result in self.results
+            for result, interval in zip(self.results, intervals, strict=True)
             for column in self.columns
         ]
 
@@ -88,24 +155,21 @@ class Table:
 
 
 def as_text(table: Table) -> str:
-    """Aligned columns, four decimals, then the notes, each after a `#`."""
-    grid = _grid(table)
-    widths = [max(len(row[i]) for row in grid) for i in range(len(grid[0]))]
-    lines = [
-        "  ".join(
-            [row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))]
-        )
-        for row in grid
-    ]
-    return "\n".join([*lines, *(f"# {note}" for note in table.notes())]) + "\n"
+    """Aligned columns, four decimals, then the notes, each after a `#`; then the comparisons likewise."""
+    lines = [*_aligned(_grid(table)), *(f"# {note}" for note in table.notes())]
+    if table.statistics and table.statistics.comparisons:
+        lines += ["", *_aligned(_comparison_grid(table, table.statistics), 2)]
+        lines += [f"# {table.statistics.note()}"]
+    return "\n".join(lines) + "\n"
 
 
 def as_markdown(table: Table) -> str:
-    """A table of GitHub's Markdown, four decimals, then the notes as a list."""
-    head, *rows = [[cell.replace("|", "\\|") for cell in row] for row in _grid(table)]
-    rule = ["---", *["---:"] * len(table.columns)]
-    lines = [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
-    return "\n".join([*lines, "", *(f"- {note}" for note in table.notes())]) + "\n"
+    """A table of GitHub's Markdown, four decimals, then the notes as a list; then the comparisons."""
+    lines = [*_piped(_grid(table)), "", *(f"- {note}" for note in table.notes())]
+    if table.statistics and table.statistics.comparisons:
+        lines += ["", *_piped(_comparison_grid(table, table.statistics), 2)]
+        lines += ["", f"- {table.statistics.note()}"]
+    return "\n".join(lines) + "\n"
 
 
 def as_json(table: Table) -> str:
@@ -122,7 +186,7 @@ def as_json(table: Table) -> str:
         }
         for result in table.results
     }
-    value = {
+    value: dict[str, Any] = {
         "topics": table.questions.label,
         "n_topics": len(table.questions.topics),
         "n_answered": None if table.matching is None else len(table.questions.answers or ()),
@@ -133,7 +197,15 @@ def as_json(table: Table) -> str:
         "systems": counts,
         "rows": table.rows(),
     }
+    if table.statistics:
+        value["statistics"] = asdict(table.statistics.options)
+        value["comparisons"] = [asdict(comparison) for comparison in table.statistics.comparisons]
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def shown_p(p: float) -> str:
+    """A p value as tables have it: four decimals, never 0."""
+    return f"{p:.4f}" if p >= 0.0001 else "<0.0001"
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {"text": as_text, "markdown": as_markdown, "json": as_json}
@@ -148,6 +220,50 @@ def _grid(table: Table) -> list[list[str]]:
             for result in table.results
         ),
     ]
+
+
+def _comparison_grid(table: Table, statistics: Statistics) -> list[list[str]]:
+    """Measure by measure: the baseline, then each system with its difference from it."""
+    by_key = {(found.measure, found.system): found for found in statistics.comparisons}
+    baseline = statistics.comparisons[0].baseline
+    percent = f"{100 * statistics.options.level:g} %"
+    head = ["measure", "system", "figure", percent, f"less {baseline}", percent, "p", "p (Holm)", "w/t/l"]
+    rows = []
+    for column in table.columns:
+        for result, intervals in zip(table.results, statistics.intervals, strict=True):
+            figure = [f"{result.figures[column.name]:.4f}", _shown(intervals.get(column.name))]
+            cells = [column.label, result.system, *figure]
+            found = by_key.get((column.name, result.system))
+            if found is not None:
+                wins = f"{found.wins}/{found.ties}/{found.losses}"
+                cells += [f"{found.delta:+.4f}", _shown(found.interval, "+"), shown_p(found.p)]
+                rows.append([*cells, shown_p(found.p_holm), wins])
+            elif result.system == baseline:
+                rows.append([*cells, *[""] * 5])
+    return [head, *rows]
+
+
+def _shown(interval: Interval | None, sign: str = "") -> str:
+    return "" if interval is None else f"[{interval.lo:{sign}.4f}, {interval.hi:{sign}.4f}]"
+
+
+def _aligned(grid: list[list[str]], n_words: int = 1) -> list[str]:
+    """Lines of cells in columns: the first ones words, to the left, the others figures, to the right."""
+    widths = [max(len(row[i]) for row in grid) for i in range(len(grid[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if i < n_words else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in grid
+    ]
+
+
+def _piped(grid: list[list[str]], n_words: int = 1) -> list[str]:
+    """The same as a table of Markdown."""
+    head, *rows = [[cell.replace("|", "\\|") for cell in row] for row in grid]
+    rule = [*["---"] * n_words, *["---:"] * (len(head) - n_words)]
+    return [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
 
 
 def _versions() -> dict[str, str]:
