@@ -33,12 +33,17 @@ OURS, PUBLISHED = "ours", "published"
 
 @dataclass(frozen=True)
 class Run:
-    """One measurement: `n` queries in batches of `batch`."""
+    """One measurement: `n` queries in batches of `batch`, after `before` others.
+
+    A search keeps the texts that it has read, so that its first queries cost more than the later ones; the
+    published way keeps nothing, and is spared those before.
+    """
 
     batch: int
     n: int
     beam: int = 15
     threads: int = 1
+    before: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,10 +85,12 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="the demo index and few queries: under 2 minutes"
     )
-    told = "names or folders, the one to compare on last; default: demo, and wikipedia-sample-10k if built"
+    told = "names or folders, the one to compare on last; default: demo, and those of the real data if built"
     parser.add_argument("--index", nargs="+", help=told)
     parser.add_argument("--topics", help="default: nq-test where SEAL_IR_DATA is set, else demo")
     parser.add_argument("--queries", type=int, default=8, help="per measurement (%(default)s)")
+    told = "queries of SmolLM2 before those that measure a search in the middle of its topics (%(default)s)"
+    parser.add_argument("--before", type=int, default=256, help=told)
     parser.add_argument("--models", nargs="+", default=[SMOL, SMALL, LARGE], choices=[SMOL, SMALL, LARGE])
     parser.add_argument("--dtype", help="of SmolLM2 on both sides")
     parser.add_argument("--output", type=Path, default=Path("runs/bench/search.json"))
@@ -116,7 +123,7 @@ def measurements(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     largest = indexes[-1]
     for model in args.models:
         runs = comparison_runs(model, args)
-        needed = max(run.n for run in runs)
+        needed = max(run.before + run.n for run in runs)
         ours, theirs = (
             run_job(job(model, side, largest, queries[:needed], runs, args.dtype))
             for side in (OURS, PUBLISHED)
@@ -130,9 +137,10 @@ def measurements(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def default_indexes(*, quick: bool) -> list[str]:
-    """The demo, and 10,000 passages of the real data where that index was built."""
+    """The demo, and those of the real data that were built."""
     present = {entry.name for entry in registered(Places.from_environment()) if entry.present}
-    return ["demo", *(["wikipedia-sample-10k"] if "wikipedia-sample-10k" in present and not quick else [])]
+    real = ("wikipedia-sample-10k", "wikipedia-sample")
+    return ["demo", *(name for name in real if name in present and not quick)]
 
 
 def comparison_runs(model: str, args: argparse.Namespace) -> list[Run]:
@@ -140,7 +148,8 @@ def comparison_runs(model: str, args: argparse.Namespace) -> list[Run]:
     if args.quick:
         n = {SMOL: 1, SMALL: 2, LARGE: 1}[model]
         return [Run(n, n)]
-    return [Run(8, args.queries), Run(1, min(args.queries, 2 if model == LARGE else 4))]
+    runs = [Run(8, args.queries), Run(1, min(args.queries, 2 if model == LARGE else 4))]
+    return [*runs, Run(8, args.queries, before=args.before)] if model == SMOL and args.before else runs
 
 
 def compared(ours: Outcome, theirs: Outcome) -> Iterator[dict[str, Any]]:
@@ -152,6 +161,7 @@ def compared(ours: Outcome, theirs: Outcome) -> Iterator[dict[str, Any]]:
             "batch_size": run.batch,
             "beam": run.beam,
             "n_queries": run.n,
+            "before": run.before,
             "index": ours.job.index,
         }
 
@@ -174,8 +184,29 @@ def compared(ours: Outcome, theirs: Outcome) -> Iterator[dict[str, Any]]:
             yield row(f"part_{part}", "cpu_s/query", theirs.part(at, part), ours.part(at, part))
         for name in ("n_keys", "n_hits"):
             yield row(name, "per query", theirs.runs[at][name], ours.runs[at][name])
+        if run.before:
+            yield from stream(ours, at, about)
     about = {"model": model, "index": ours.job.index, "engines": [theirs.engine, ours.engine]}
     yield made_row("peak_rss", "bytes", ours.n_tokens, theirs.peak_rss, ours.peak_rss, about)
+
+
+def stream(ours: Outcome, at: int, about: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Rows of all queries from the first one on, those that fill the memory of texts included."""
+    run, n = ours.job.runs[at], ours.job.runs[at].before + ours.job.runs[at].n
+    parts = {
+        name: (run.before * ours.runs[at]["before"][name] + run.n * value) / n
+        for name, value in ours.runs[at]["seconds"].items()
+    }
+    total = sum(parts.values())
+    about = {**about, "n_queries": n, "before": 0}
+    yield made_row("stream_end_to_end", "cpu_s/query", ours.n_tokens, parts["model"], total, about)
+    for metric, names in {
+        "stream_share_outside_model": set(parts) - {"model"},
+        "stream_share_constraint": {"constraint"},
+        "stream_share_text": {"text"},
+    }.items():
+        share = sum(parts[name] for name in names) / total
+        yield made_row(metric, "ratio", ours.n_tokens, None, share, about)
 
 
 def scaled(outcome: Outcome) -> Iterator[dict[str, Any]]:

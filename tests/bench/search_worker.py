@@ -40,13 +40,15 @@ def work(job: Job) -> dict[str, Any]:
     runs = []
     for run in job.runs:
         searcher = _searcher(directory, model, replace(config, decode=replace(decode, beam=run.beam)), job)
-        queries = job.queries[: run.n]
+        earlier, queries = job.queries[: run.before], job.queries[run.before : run.before + run.n]
         if run.threads > 1:
             torch.set_num_threads(run.threads)
             runs.append({"wall": clock_seconds(searcher, queries, run.batch, run.threads)})
             torch.set_num_threads(1)
         else:
-            runs.append(asdict(measure(searcher, queries, run.batch)))
+            ours = earlier and job.side == "ours"
+            before = {"before": measure(searcher, earlier, run.batch).seconds} if ours else {}
+            runs.append({**asdict(measure(searcher, queries, run.batch)), **before})
     engine = type(searcher.index._engines[0]).__name__
     names = {"PublishedEngine": "csa_wt_int"}
     return {
