@@ -27,6 +27,7 @@ from seal_ir.formats.passages import json_document
 
 MIN_JAVA = 21  # class files of version 65, in the jars of every Pyserini from 0.44 on
 _WARNING_JAVA = 23  # from here on Java and Lucene 9 warn about each other, with no harm done
+_MAX_CLAUSES = (1 << 31) - 1  # the largest int of Java
 _JAVA_VERSION = re.compile(r'^JAVA_VERSION="(?:1\.)?([0-9]+)', re.MULTILINE)
 _N_INDEXED = re.compile(r"^.*\bindexed:\s+([0-9,]+)\s*$", re.MULTILINE)
 _FAULT = re.compile(r"^[0-9 :,-]+ (?:ERROR|FATAL) .*? - (.*)$", re.MULTILINE)  # log4j's lines
@@ -57,9 +58,11 @@ def lucene_searcher(index_dir: str | Path) -> Any:
     if not is_lucene_index(directory):
         raise IndexDirError(f"{directory}: no Lucene index; build one with python -m seal_ir.baselines.bm25")
     start_java()
-    from jnius import JavaException
+    from jnius import JavaException, autoclass
     from pyserini.search.lucene import LuceneSearcher
 
+    # Beyond 1,024 different words in a query Lucene would give up, and Anserini with it the whole batch.
+    autoclass("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(_MAX_CLAUSES)
     try:
         return LuceneSearcher(str(directory))
     except JavaException as error:

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,9 @@ from seal_ir.index.engine import utf8
 from seal_ir.index.registry import index_directory, index_for
 from seal_ir.progress import Progress
 from seal_ir.records import Hit, Query, QueryKeys
+from seal_ir.search.bm25 import Bm25Config
+from seal_ir.search.fusion import METHODS, Fusion
+from seal_ir.search.hybrid import BM25, Hybrid, hybrid_with, is_searched, name_of
 from seal_ir.search.pipeline import batched, overlapped
 from seal_ir.search.searcher import DEFAULT_BATCH_SIZE, SealSearcher
 
@@ -44,6 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--preset", nargs="+", default=["intersective"], help=presets)
     add("--config", type=Path, help="TOML file with [decode] and [rank] settings over the preset's")
     add("--model", help="folder, hub name or smollm2-135m; default: the one the index was built for")
+    add("--fuse", help="with bm25, a run file or a Lucene index; SEAL's own run goes beside, run.seal.trec")
+    add("--fusion", choices=METHODS, help="of ranks, with k = 60 (rrf, default), or of normalised scores")
+    add("--alpha", type=float, help="SEAL's share in an interpolation (0.5)")
     add("--beam", type=int, help="hypotheses kept per step (15)")
     add(
         "--rescore",
@@ -59,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--device", help="cpu, cuda, cuda:1; default: CUDA where there is one")
     add("--dtype", help="float32 (default), bfloat16, float16, or auto: what the device does fastest")
-    add("--tag", help="sixth column of the run (default: seal-PRESET)")
+    add("--tag", help="sixth column of the run (default: seal-PRESET, seal-PRESET+bm25 when fused)")
     add("--topics-format", default="auto", choices=TOPICS_FORMATS, help="auto looks into the file")
     add("--output-format", default="trec", choices=OUTPUT_FORMATS, help="(%(default)s)")
     add("--remove-duplicates", action="store_true", help="keep the first hit of each docid only")
@@ -78,15 +84,15 @@ def main(arguments: list[str]) -> int:
     if not args.max_passage_delimiter:
         raise UsageError("--max-passage-delimiter is empty; give one or more characters, such as '#'")
     configs = [_config(name, args) for name in dict.fromkeys(args.preset)]
+    fusion = _fusion(args)
     places = Places.from_environment()
     directory = _index_directory(args, places)
     topics_path = resolve_topics(args.topics, places)
     topics = read_topics(topics_path, args.topics_format)
     inputs = datapoint_inputs(topics_path, topics, args.topics_format)
-    outputs = [_output(args.output, config.preset, len(configs)) for config in configs]
+    outputs = _outputs(args, configs)
     writers = [
-        RunWriter(path, tag=_tag(args, config), output_format=args.output_format, inputs=inputs)
-        for path, config in zip(outputs, configs, strict=True)
+        RunWriter(path, tag=tag, output_format=args.output_format, inputs=inputs) for path, tag in outputs
     ]
     searcher = SealSearcher(
         directory,
@@ -96,27 +102,41 @@ def main(arguments: list[str]) -> int:
         dtype=args.dtype,
         batch_size=args.batch_size,
     )
+    hybrid = None
+    if args.fuse is not None:
+        bm25 = Bm25Config(hits=args.hits, threads=args.threads)
+        hybrid = hybrid_with(args.fuse, searcher.index, topics, fusion, bm25, places.cache / "lucene")
     _set_threads(args.threads)
     _ = searcher.generator  # a model that cannot be loaded is told before any output is opened
     started = time.monotonic()
     with ExitStack() as stack:
         for writer in writers:
             stack.enter_context(writer)
-        without = _search(searcher, topics, configs, writers, args)
+        without = _search(searcher, topics, configs, writers, hybrid, args)
     seconds = time.monotonic() - started
-    for path, config in zip(outputs, configs, strict=True):
-        if not path.is_file():  # a pipe or a device has nothing beside it
+    about: dict[str, Any] = {"n_topics": len(topics), "seconds": round(seconds, 1)}
+    if hybrid is not None:
+        about["fusion"] = hybrid.description()
+    for (path, _), config in zip(outputs, configs, strict=False):  # of the runs; the rest is beside them
+        if _is_stream(path):  # which has nothing beside it
             continue
-        _save_config(path, config, searcher, args, len(topics), seconds)
+        _save_config(path, config, searcher, args, about)
         print(path)
+    _tell_without(without, topics, configs, hybrid)
+    return 0
+
+
+def _tell_without(
+    without: list[str], topics: list[Query], configs: list[SearchConfig], hybrid: Hybrid | None
+) -> None:
     if without:
         some = ", ".join(without[:_NAMED]) + (", ..." if len(without) > _NAMED else "")
-        print(f"{len(without)} of {len(topics)} topics have no hits: {some}", file=sys.stderr)
+        whose = " of SEAL's" if hybrid else ""
+        print(f"{len(without)} of {len(topics)} topics have no hits{whose}: {some}", file=sys.stderr)
     if len(without) == len(topics) and any(config.rank.smoothing > 0 for config in configs):
         print(
             "in a very small collection smoothing leaves no key a weight; try --preset paper", file=sys.stderr
         )
-    return 0
 
 
 def _search(
@@ -124,9 +144,10 @@ def _search(
     topics: list[Query],
     configs: list[SearchConfig],
     writers: list[RunWriter],
+    hybrid: Hybrid | None,
     args: argparse.Namespace,
 ) -> list[str]:
-    """Decode each batch once and rank it under every config; returns the topics that have no hits."""
+    """Decode each batch once and rank it under every config; returns the topics that SEAL has no hits for."""
     progress = Progress(len(topics), "queries")
     without = []
     passage = ""
@@ -140,12 +161,14 @@ def _search(
 
     def ranked(keys: QueryKeys) -> list[list[Hit]]:
         rankings = [searcher.rank(keys, args.hits, config) for config in configs]
-        return [_written(searcher.hits(ranking, texts=False), args) for ranking in rankings]
+        return [searcher.hits(ranking, texts=False) for ranking in rankings]
 
     with closing(overlapped(batched(topics, args.batch_size), decoded, ranked, args.threads)) as results:
         for batch, found in results:
             for topic, by_config in zip(batch, found, strict=True):
-                for hits, writer in zip(by_config, writers, strict=True):
+                rankings = hybrid.rankings(topic.id, by_config) if hybrid else by_config
+                for ranking, writer in zip(rankings, writers, strict=False):  # not all need be written
+                    hits = _written(ranking, args)
                     writer.write(topic.id, hits)
                     if args.output_format == "kilt" and not passage:
                         passage = _passage(hits, args.max_passage_delimiter)
@@ -189,14 +212,43 @@ def _index_directory(args: argparse.Namespace, places: Places) -> Path:
     return index_directory(args.index, places)
 
 
-def _output(path: Path, preset_name: str, n_presets: int) -> Path:
+def _fusion(args: argparse.Namespace) -> Fusion:
+    for name in ("fusion", "alpha"):
+        if args.fuse is None and getattr(args, name) is not None:
+            raise UsageError(f"--{name} needs --fuse: with bm25, a run file or a Lucene index")
+    fusion = Fusion(args.fusion or "rrf", 0.5 if args.alpha is None else args.alpha)
+    if args.alpha is not None and fusion.method != "interpolation":
+        raise UsageError("--alpha goes with --fusion interpolation; ranks are fused without weights")
+    return fusion
+
+
+def _outputs(args: argparse.Namespace, configs: list[SearchConfig]) -> list[tuple[Path, str]]:
+    """Files to write and their tags: the run of each preset, then what those are fused from."""
+    path: Path = args.output
     if not path.name:
         raise UsageError(f"{path}: is a folder; name a file to write")
-    return path if n_presets == 1 else path.with_name(f"{path.stem}.{preset_name}{path.suffix}")
+    runs = [path if len(configs) == 1 else _beside(path, config.preset) for config in configs]
+    tags = [f"seal-{config.preset}" for config in configs]
+    if args.tag is not None:
+        named = [utf8(args.tag)] * len(runs)
+    else:
+        named = tags if args.fuse is None else [f"{tag}+{name_of(args.fuse)}" for tag in tags]
+    outputs = list(zip(runs, named, strict=True))
+    if args.fuse is not None and not _is_stream(path):
+        outputs += [(_beside(run, "seal"), tag) for run, tag in zip(runs, tags, strict=True)]
+        outputs += [(_beside(path, BM25), BM25)] if is_searched(args.fuse) else []
+        if Path(args.fuse).resolve() in [output.resolve() for output, _ in outputs]:
+            raise UsageError(f"--fuse {args.fuse}: would be written over; give another --output")
+    return outputs
 
 
-def _tag(args: argparse.Namespace, config: SearchConfig) -> str:
-    return f"seal-{config.preset}" if args.tag is None else utf8(args.tag)
+def _is_stream(path: Path) -> bool:
+    """Whether it is a pipe or a device, /dev/stdout included wherever that leads."""
+    return path.parts[:2] == ("/", "dev") or (path.exists() and not path.is_file())
+
+
+def _beside(path: Path, word: str) -> Path:
+    return path.with_name(f"{path.stem}.{word}{path.suffix}")
 
 
 def _set_threads(n: int) -> None:
@@ -210,8 +262,7 @@ def _save_config(
     config: SearchConfig,
     searcher: SealSearcher,
     args: argparse.Namespace,
-    n_topics: int,
-    seconds: float,
+    about: Mapping[str, Any],
 ) -> None:
     """`OUTPUT.config.json`: all that is needed to make the run again, and how long it took."""
     values: dict[str, Any] = {
@@ -230,8 +281,7 @@ def _save_config(
         "threads": args.threads,
         "device": args.device,
         "dtype": args.dtype or "float32",
-        "n_topics": n_topics,
-        "seconds": round(seconds, 1),
+        **about,
     }
     with atomic_writer(path.with_name(f"{path.name}.config.json")) as file:
         json.dump(values, file, indent=2, ensure_ascii=False)
