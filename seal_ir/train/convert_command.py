@@ -1,0 +1,46 @@
+"""`python -m seal_ir.train convert`: a model folder out of a checkpoint of the published system."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from transformers.utils import logging as transformers_logging
+
+from seal_ir.train.fairseq import Conversion, convert
+
+_BART = "facebook/bart-large"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m seal_ir.train convert",
+        description="Make a model folder of a checkpoint that fairseq trained, as the published system's"
+        " are. Nothing that the checkpoint names is run.",
+    )
+    add = parser.add_argument
+    add("--checkpoint", type=Path, required=True, help="fairseq's file, as model.pt or SEAL.NQ.pt")
+    add("--output", type=Path, required=True, help="folder to make")
+    add("--tokenizer", default=_BART, help="BART's tokenizer: folder or hub name (%(default)s)")
+    add(
+        "--dict",
+        type=Path,
+        dest="dictionary",
+        help="fairseq's dict.txt of the checkpoint; default: tokens are numbered as the tokenizer's, which is"
+        " so for BART large",
+    )
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    """Convert; 0 when the folder is there."""
+    args = _parser().parse_args(arguments)
+    theirs: Any = transformers_logging
+    theirs.set_verbosity_error()
+    theirs.disable_progress_bar()
+    n_parameters = convert(Conversion(args.checkpoint, args.output, args.tokenizer, args.dictionary))
+    sys.stderr.write(f"{n_parameters:,} parameters\n")
+    sys.stdout.write(f"{args.output}\n")
+    return 0
