@@ -1,4 +1,4 @@
-"""`python -m seal_ir.baselines`: make the runs of a table and print it."""
+"""`python -m seal_ir.baselines`: make the runs of a table, measure them and print it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,26 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
-from seal_ir.baselines.tables import Row, Step, TableSpec, read_table, stale
+from seal_ir.baselines import layouts, outputs
+from seal_ir.baselines.figures import check_questions, measure, write_topics
+from seal_ir.baselines.plan import check_reached, chosen, imported, make_plan, stale
+from seal_ir.baselines.spec import Step, TableSpec
+from seal_ir.baselines.tables import read_table
 from seal_ir.command import run
 from seal_ir.errors import SealError
+from seal_ir.eval.significance import Resampling
 from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.named import Places
+
+# What a table is written as: the format's name, the file's suffix, the writer.
+_FORMATS = {
+    "text": ("txt", layouts.as_text),
+    "markdown": ("md", layouts.as_markdown),
+    "latex": ("tex", layouts.as_latex),
+    "csv": ("csv", outputs.as_csv),
+    "json": ("json", outputs.as_json),
+}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -23,103 +36,83 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--table", type=Path, required=True, help="table file, such as eval/demo.toml")
+    add("--systems", nargs="+", help="only these rows: names or patterns such as 'SEAL*'")
+    add(
+        "--run",
+        nargs="+",
+        default=[],
+        metavar="NAME=FILE",
+        help="run files of other systems; NAME=TOPICS:FILE where the table has several sets of topics",
+    )
     add("--output", type=Path, default=Path("runs/eval"), help="folder of runs and results (%(default)s)")
     add("--fresh", action="store_true", help="make runs again that are there already")
+    add("--format", default="text", choices=tuple(_FORMATS), help="of the table on stdout (%(default)s)")
+    add("--seed", type=int, default=0, help="of intervals and p values (%(default)s)")
     return parser
 
 
 def main(arguments: list[str]) -> int:
-    """Make the runs, measure them, write OUTPUT/TABLE.json and .md; 0 when every row is there."""
+    """Make the runs, measure them, write OUTPUT/TABLE.json, .csv, .md, .tex and .txt; 0 when done."""
     args = _parser().parse_args(arguments)
-    spec = read_table(args.table, args.output, Places.from_environment())
-    for step in spec.steps:
+    places, options = Places.from_environment(), Resampling(seed=args.seed)
+    spec = read_table(args.table, args.output, places)
+    check_reached(spec, args.table)
+    spec = chosen(imported(spec, args.run), args.systems or ["*"])
+    plan = make_plan(spec, places.cache)
+    for topics in plan.topics:
+        write_topics(topics, places)
+        check_questions(spec, topics, places)
+    timings = _timings(spec)
+    for step in plan.steps:
         if args.fresh or stale(step, spec):
-            _perform(step)
-    rows = [row for row in spec.rows if row.run.is_file()]
-    absent = [row.system for row in spec.rows if not row.run.is_file()]
-    if not rows:
-        raise SealError(f"{args.table}: no row of this table can be made here")
-    measured = _measure(spec, rows)
-    _write(spec, rows, measured, args.output)
-    for system in absent:
-        print(f"left out: {system}", file=sys.stderr)
+            timings[str(step)] = _perform(step)
+            _save_timings(spec, timings)
+    measured = measure(spec, plan.topics, places, timings, options)
+    if not measured.figures:
+        lines = layouts.lacking(plan.lacks)
+        raise SealError(f"{args.table}: no row of this table can be made here; {'; '.join(lines)}")
+    for table in measured.tables.values():
+        for result in table.results:
+            print(f"{result.system}: {result.coverage}", file=sys.stderr)
+    for name, (suffix, write) in _FORMATS.items():
+        text = write(spec, measured, plan.lacks)
+        with atomic_writer(args.output / f"{spec.name}.{suffix}") as file:
+            file.write(text)
+        if name == args.format:
+            sys.stdout.write(text)
     return 0
 
 
-def _perform(step: Step) -> None:
-    """Run a step, or say what it lacks."""
-    words = " ".join(step.command[1:])
-    if step.missing:
-        print(f"skipped, needs {' and '.join(step.missing)}: python {words}", file=sys.stderr)
-        return
-    print(f"$ python {words}", file=sys.stderr)
+def _perform(step: Step) -> float:
+    """Runs a step; returns the seconds it took."""
+    print(f"$ {step}", file=sys.stderr)
     started = time.monotonic()
     code = subprocess.run(step.command, stdout=sys.stderr, check=False).returncode
     if code != 0:
-        raise SealError(f"exit code {code} from: python {words}")
-    print(f"# {time.monotonic() - started:.0f} s", file=sys.stderr)
+        raise SealError(f"exit code {code} from: {step}")
+    missing = [path for path in step.makes if not path.exists()]
+    if missing:
+        raise SealError(f"{missing[0]}: not there after the command that makes it: {step}")
+    seconds = time.monotonic() - started
+    print(f"# {seconds:.0f} s", file=sys.stderr)
+    return seconds
 
 
-def _measure(spec: TableSpec, rows: list[Row]) -> dict[str, Any]:
-    """The figures of `seal_ir.eval` for all rows."""
-    target = spec.folder / "figures.json"
-    command = [sys.executable, "-m", "seal_ir.eval", "--topics", str(spec.topics_file), "--index", spec.index]
-    command += ["--answers", spec.topics, "--qrels", spec.topics, "--output", str(target)]
-    command += ["--measures", *spec.measures, "--run", *(str(row.run) for row in rows)]
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
-        raise SealError(f"exit code {done.returncode} from: {' '.join(command)}")
-    return dict(json.loads(target.read_text(encoding="utf-8")))
+def _timings(spec: TableSpec) -> dict[str, float]:
+    """Seconds of the steps that were performed before, by command."""
+    path = spec.folder / "steps.json"
+    try:
+        return {str(name): float(seconds) for name, seconds in json.loads(path.read_text("utf-8")).items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise SealError(f"{path}: no timings ({error}); remove it") from error
 
 
-def _write(spec: TableSpec, rows: list[Row], measured: dict[str, Any], output: Path) -> None:
-    """`TABLE.json`: one record a figure, with the command that made its run; `TABLE.md`, also printed."""
-    row_of = {
-        name: row
-        for name, about in measured["systems"].items()
-        for row in rows
-        if str(row.run) == about["run"]
-    }
-    records = [
-        {**record, "system": row_of[record["system"]].system, "command": row_of[record["system"]].command}
-        for record in measured["rows"]
-    ]
-    about = {name: measured[name] for name in ("n_topics", "n_answered", "matching", "level", "versions")}
-    with atomic_writer(output / f"{spec.name}.json") as file:
-        json.dump({"table": spec.name, "title": spec.title, **about, "rows": records}, file, indent=2)
+def _save_timings(spec: TableSpec, timings: dict[str, float]) -> None:
+    with atomic_writer(spec.folder / "steps.json") as file:
+        json.dump(timings, file, indent=2)
         file.write("\n")
-    text = _markdown(spec, rows, records, measured)
-    with atomic_writer(output / f"{spec.name}.md") as file:
-        file.write(text)
-    sys.stdout.write(text)
-
-
-def _markdown(
-    spec: TableSpec, rows: list[Row], records: list[dict[str, Any]], measured: dict[str, Any]
-) -> str:
-    labels = list(dict.fromkeys(str(record["measure"]) for record in records))
-    values = {(record["system"], record["measure"]): record["value"] for record in records}
-    n = {str(record["measure"]): record["n"] for record in records}
-    head = [_label(label) for label in labels]
-    lines = [f"**{spec.title}**", "", f"| system | {' | '.join(head)} |", "|---|" + "---:|" * len(head)]
-    lines += [
-        f"| {row.system} | {' | '.join(f'{values[row.system, label]:.3f}' for label in labels)} |"
-        for row in rows
-    ]
-    over = ", ".join(f"{label} over {n[name]}" for name, label in zip(labels, head, strict=True))
-    versions = ", ".join(f"{name} {number}" for name, number in measured["versions"].items())
-    lines += [
-        "",
-        f"{measured['n_topics']} questions; answers matched by {measured['matching']}. {over}. {versions}.",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _label(measure: str) -> str:
-    """How tables call a measure: accuracy@k, hits@k, R-precision."""
-    name, _, cutoff = measure.partition("@")
-    named = {"AnswerAccuracy": "accuracy", "Success": "hits", "Rprec": "R-precision"}.get(name, name)
-    return f"{named}@{cutoff}" if cutoff else named
 
 
 if __name__ == "__main__":

@@ -1,171 +1,256 @@
-"""Tables of systems as data: which commands make the runs, and which runs are rows (eval/*.toml)."""
+"""Table files (eval/*.toml) read into what they mean; docs/eval.md describes them."""
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.named import Places, resolve_topics
-from seal_ir.formats.topics import read_topics
+from seal_ir.baselines.costs import LABELS
+from seal_ir.baselines.fields import Fields
+from seal_ir.baselines.needs import DATA, GPU, Need, package
+from seal_ir.baselines.spec import Row, Step, TableSpec, Topics
+from seal_ir.errors import InputError
+from seal_ir.formats.files import shown
+from seal_ir.formats.named import Places
 
-_PACKAGES = {"pyserini": "pip install 'seal-ir[pyserini]'"}
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A command of a table.
-
-    Attributes:
-        command: arguments, the first of them the Python that runs this program.
-        makes: files that it writes; it is left out where they are newer than all that it reads.
-        needs: packages without which it cannot run.
-    """
-
-    command: tuple[str, ...]
-    makes: tuple[Path, ...]
-    needs: tuple[str, ...]
-
-    @property
-    def missing(self) -> list[str]:
-        """How to install what it needs and this environment lacks."""
-        return [_PACKAGES.get(name, f"pip install {name}") for name in self.needs if find_spec(name) is None]
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NO_DATA = "$SEAL_IR_DATA"  # stands in commands for the folder that is not there
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One system of a table: its name and its run."""
+class _Context:
+    """What the sections of one file share: placeholders of the whole table, and needs by name."""
 
-    system: str
-    run: Path
-    command: str
-
-
-@dataclass(frozen=True, slots=True)
-class TableSpec:
-    """What a table file says, with its placeholders filled in.
-
-    Attributes:
-        name: the file's name without suffix.
-        title: one line above the table.
-        folder: where runs and results go.
-        topics: name of the topics that answers and judgements belong to.
-        topics_file: the topics that are searched: all of them, or the sample.
-        index: our index (name or directory) that answers are looked up in.
-        measures: for `seal_ir.eval`.
-        steps, rows: in order.
-    """
-
-    name: str
-    title: str
+    path: Path
     folder: Path
-    topics: str
-    topics_file: Path
-    index: str
-    measures: tuple[str, ...]
-    steps: tuple[Step, ...]
-    rows: tuple[Row, ...]
+    fill: Mapping[str, str]
+    needs: Mapping[str, Need]
+
+    def filled(self, fields: Fields, value: str, topics: Topics | None = None) -> str:
+        """The text with its placeholders filled in; {topics} and {out} are those of the set."""
+        own = {} if topics is None else {"topics": str(topics.file), "out": str(topics.runs)}
+        try:
+            return value.format_map({**self.fill, **own})
+        except KeyError as error:
+            raise InputError(
+                f"{fields.where}: unknown placeholder {{{error.args[0]}}} in {shown(value)}"
+            ) from None
+        except (ValueError, IndexError, AttributeError) as error:
+            raise InputError(f"{fields.where}: {shown(value)}: bad placeholder ({error})") from None
+
+    def paths(self, fields: Fields, key: str, topics: Topics | None = None) -> tuple[Path, ...]:
+        """The list of files of this key."""
+        return tuple(Path(self.filled(fields, value, topics)) for value in fields.texts(key))
 
 
 def read_table(path: Path, results: Path, places: Places) -> TableSpec:
-    """The table of a TOML file; its topics, or the sample of them that it names, are written to disk.
+    """The table of a TOML file; nothing is written, and no topics are read.
 
     Raises:
-        InputError: the file is no table, or names topics or data that are not here.
+        InputError: the file cannot be read, or is no table.
     """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-        folder = results / path.stem
-        folder.mkdir(parents=True, exist_ok=True)
-        topics_file = _topics(path, values, folder, places)
-        fill = _placeholders(values, folder, topics_file, places)
-        steps = tuple(
-            Step(
-                command=(
-                    sys.executable,
-                    *(_filled(word, fill, path) for word in shlex.split(step["command"])),
-                ),
-                makes=tuple(Path(_filled(name, fill, path)) for name in step["makes"]),
-                needs=tuple(step.get("needs", ())),
-            )
-            for step in values["step"]
-        )
-        return TableSpec(
-            name=path.stem,
-            title=values["title"],
-            folder=folder,
-            topics=values["topics"],
-            topics_file=topics_file,
-            index=values["index"],
-            measures=tuple(values["measures"]),
-            steps=steps,
-            rows=tuple(_row(row, folder, steps) for row in values["row"]),
-        )
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValueError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path}: not a table: {error}") from error
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{path}: not a table: {error} is missing or of the wrong type") from error
+    table = Fields(str(path), values).only(
+        *("title", "note", "source", "index", "measures", "baseline", "compare"),
+        *("need", "topics", "step", "row"),
+    )
+    folder = results / path.stem
+    context = _context(table, path, folder, places)
+    topics = _all_topics(table, context)
+    steps = tuple(step for fields in table.sections("step") for step in _steps(fields, context, topics))
+    made = frozenset(path for step in steps for path in step.makes)
+    rows = tuple(_row(fields, context, topics, made) for fields in table.sections("row"))
+    spec = TableSpec(
+        name=path.stem,
+        title=table.text("title"),
+        note=table.text("note", ""),
+        source=table.text("source", ""),
+        folder=folder,
+        index=context.filled(table, table.text("index", "")),
+        baseline=table.text("baseline", ""),
+        compare=table.texts("compare"),
+        topics=topics,
+        steps=steps,
+        rows=rows,
+    )
+    _check(table, spec)
+    return spec
 
 
-def _topics(path: Path, values: Mapping[str, Any], folder: Path, places: Places) -> Path:
-    queries = read_topics(resolve_topics(values["topics"], places))
-    if "sample" in values:
-        sample = path.parent / values["sample"]
-        ids = sample.read_text(encoding="utf-8").split()
-        by_id = {query.id: query for query in queries}
-        absent = [qid for qid in ids if qid not in by_id]
-        if absent:
-            raise InputError(f"{sample}: topic {absent[0]!r} is not one of {values['topics']}")
-        queries = [by_id[qid] for qid in ids]
-    target = folder / "topics.tsv"
-    text = "".join(f"{query.id}\t{query.text}\n" for query in queries)
-    if not target.is_file() or target.read_text(encoding="utf-8") != text:
-        target.write_text(text, encoding="utf-8")
-    return target
-
-
-def _placeholders(
-    values: Mapping[str, Any], folder: Path, topics_file: Path, places: Places
-) -> dict[str, str]:
-    filled = {
-        "out": str(folder),
-        "topics": str(topics_file),
+def _context(table: Fields, path: Path, folder: Path, places: Places) -> _Context:
+    fill = {
         "collections": str(places.collections),
         "cache": str(places.cache),
+        "data": _NO_DATA if places.data is None else str(places.data),
+        "here": str(path.parent),
     }
-    if places.data is not None:
-        filled["data"] = str(places.data)
-    return filled
+    context = _Context(path, folder, fill, {"gpu": GPU})
+    section = table.section("need")
+    declared = {name: _need(section.section(name), context) for name in section.values}
+    return _Context(path, folder, fill, {"gpu": GPU, **declared})
 
 
-def _filled(text: str, values: Mapping[str, str], path: Path) -> str:
+def _need(fields: Fields, context: _Context) -> Need:
+    fields.only("what", "get", "package", "file", "gpu", "disk_gb")
+    file = fields.text("file", "")
+    return Need(
+        what=fields.text("what"),
+        get=context.filled(fields, fields.text("get", "")),
+        package=fields.text("package", ""),
+        file=Path(context.filled(fields, file)) if file else None,
+        gpu=fields.flag("gpu"),
+        disk_gb=fields.number("disk_gb", 0.0),
+    )
+
+
+def _needs(fields: Fields, context: _Context) -> tuple[Need, ...]:
+    """Needs by the names that the table declares; other names are those of packages."""
+    return tuple(context.needs.get(name) or package(name) for name in fields.texts("needs"))
+
+
+def _all_topics(table: Fields, context: _Context) -> tuple[Topics, ...]:
+    sections = table.sections("topics")
+    if not sections:  # a table of sizes and the like
+        if not table.texts("measures"):
+            raise InputError(f"{table.where}: 'topics' is missing; write [[topics]] with name and measures")
+        sections = [Fields(table.where, {"name": context.path.stem, "topics": "", **_measures(table)})]
+    elif "measures" in table.values:
+        raise InputError(f"{table.where}: measures belong to [[topics]]; move them there")
+    found: list[Topics] = []
+    for fields in sections:
+        topics = _topics(fields, context, {known.name: known for known in found})
+        if topics.name in {known.name for known in found}:
+            raise InputError(f"{fields.where}: {shown(topics.name)} comes twice; names differ")
+        found.append(topics)
+    return tuple(found)
+
+
+def _measures(table: Fields) -> dict[str, list[str]]:
+    return {"measures": list(table.texts("measures"))}
+
+
+def _topics(fields: Fields, context: _Context, before: Mapping[str, Topics]) -> Topics:
+    fields.only(
+        *("name", "label", "topics", "sample", "within", "mean_of", "answers", "qrels"),
+        *("pages", "measures", "needs"),
+    )
+    name, within, mean_of = fields.text("name"), fields.text("within", ""), fields.texts("mean_of")
+    if not _NAME.fullmatch(name):
+        raise InputError(f"{fields.where}: name is {shown(name)}; use letters, digits, '.', '_' and '-'")
+    for other in (within, *mean_of):
+        if other and other not in before:
+            raise InputError(f"{fields.where}: {shown(other)} is no set of topics above this one")
+    measures = fields.texts("measures")
+    if not measures or len(set(measures)) < len(measures):
+        fault = "holds one twice" if measures else "is missing"
+        raise InputError(f"{fields.where}: 'measures' {fault}; name each once, such as AnswerAccuracy@20")
+    source = before[within].source if within else "" if mean_of else fields.text("topics", name)
+    sample, folder = fields.text("sample", ""), context.folder / name
+    return Topics(
+        name=name,
+        label=fields.text("label", name),
+        source=context.filled(fields, source),
+        sample=context.path.parent / context.filled(fields, sample) if sample else None,
+        within=within,
+        mean_of=mean_of,
+        answers=context.filled(fields, fields.text("answers", "")),
+        qrels=context.filled(fields, fields.text("qrels", "")),
+        pages=fields.flag("pages"),
+        measures=measures,
+        needs=_needs(fields, context),
+        folder=folder,
+        runs=before[within].runs if within else folder,
+    )
+
+
+def _steps(fields: Fields, context: _Context, topics: Sequence[Topics]) -> list[Step]:
+    """The step; one that names {topics} or {out} is done for each set of topics, or for those it lists."""
+    fields.only("command", "makes", "needs", "for")
+    command, wanted = fields.text("command"), fields.texts("for")
+    own = {known.name: known for known in topics if known.source and not known.within}
+    unknown = [name for name in wanted if name not in own]
+    if unknown:
+        raise InputError(f"{fields.where}: for: {shown(unknown[0])} is no set of topics with runs of its own")
+    if not fields.texts("makes"):
+        raise InputError(f"{fields.where}: 'makes' is missing; name the files that the command writes")
     try:
-        return text.format_map(values)
-    except KeyError as error:
-        if error.args == ("data",):
-            raise UsageError(f"{path}: this table needs real data; set SEAL_IR_DATA to its folder") from None
-        raise InputError(f"{path}: unknown placeholder {{{error.args[0]}}} in {text!r}") from None
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"{fields.where}: command: {error}") from error
+    each = any("{topics}" in text or "{out}" in text for text in (*words, *fields.texts("makes")))
+    targets: list[Topics | None] = [own[name] for name in wanted or own] if each else [None]
+    return [_step(fields, context, words, target) for target in targets]
 
 
-def _row(row: Mapping[str, Any], folder: Path, steps: Sequence[Step]) -> Row:
-    run = folder / row["run"]
-    made_by = next((step for step in steps if run in step.makes), None)
-    if made_by is None:
-        raise ValueError(f"no step makes {row['run']}, the run of {row['system']!r}")
-    return Row(row["system"], run, shlex.join(["python", *made_by.command[1:]]))
+def _step(fields: Fields, context: _Context, words: Sequence[str], target: Topics | None) -> Step:
+    filled = [context.filled(fields, word, target) for word in words]
+    needs = (*_needs(fields, context), *(() if target is None else target.needs))
+    if any(_NO_DATA in word for word in filled):
+        needs = (*needs, DATA)
+    return Step(
+        command=(sys.executable, *filled),
+        makes=context.paths(fields, "makes", target),
+        needs=tuple(dict.fromkeys(needs)),
+        topics="" if target is None else target.name,
+    )
 
 
-def stale(step: Step, spec: TableSpec) -> bool:
-    """Whether a step has to run: a file it makes is missing, or older than a file that it reads."""
-    if not all(path.exists() for path in step.makes):
-        return True
-    oldest = min(path.stat().st_mtime for path in step.makes)
-    reads = [Path(word) for word in step.command[1:] if Path(word) not in step.makes]
-    made_here = {path for other in spec.steps for path in other.makes} | {spec.topics_file}
-    return any(path.stat().st_mtime > oldest for path in reads if path in made_here and path.exists())
+def _row(fields: Fields, context: _Context, topics: Sequence[Topics], made: frozenset[Path]) -> Row:
+    fields.only("system", "run", "published", "source", "missing", "size_of")
+    system, run, missing = fields.text("system"), fields.text("run", ""), fields.text("missing", "")
+    size_of = context.paths(fields, "size_of")
+    runs = {known.name: known.runs / run for known in topics if run and known.source}
+    runs = {name: path for name, path in runs.items() if path in made}
+    if run and not runs:
+        raise InputError(f"{fields.where}: no step makes {run}, the run of {shown(system)}")
+    if run and missing:
+        raise InputError(
+            f"{fields.where}: has both run and missing; what a run lacks, its steps say in needs"
+        )
+    if not run and not missing and not size_of:
+        raise InputError(f"{fields.where}: 'run' is missing; without one, say in 'missing' what it lacks")
+    return Row(system, runs, _published(fields, topics), fields.text("source", ""), missing, size_of)
+
+
+def _published(fields: Fields, topics: Sequence[Topics]) -> dict[str, dict[str, float]]:
+    """Figures by set and measure: shares are printed in percent, costs in the unit of their measure."""
+    given = fields.section("published")
+    if not given.values:
+        return {}
+    if len(topics) == 1 and not any(isinstance(value, dict) for value in given.values.values()):
+        by_set = {topics[0].name: given}
+    else:
+        by_set = {name: given.section(name) for name in given.values}
+    measures = {known.name: known.measures for known in topics}
+    found: dict[str, dict[str, float]] = {}
+    for name, figures in by_set.items():
+        if name not in measures:
+            raise InputError(f"{given.where}: {shown(name)} is no set of topics of this table")
+        figures.only(*measures[name])
+        found[name] = {
+            measure: figures.number(measure) / (1 if measure in LABELS else 100) for measure in figures.values
+        }
+    return found
+
+
+def _check(table: Fields, spec: TableSpec) -> None:
+    """Refuses a table without rows, rows that come twice, and comparisons with systems unknown."""
+    systems = [row.system for row in spec.rows]
+    if not systems:
+        raise InputError(f"{table.where}: 'row' is missing; write [[row]] with system and run")
+    twice = [system for system in systems if systems.count(system) > 1]
+    if twice:
+        raise InputError(f"{table.where}: two rows are called {shown(twice[0])}; names differ")
+    for system in (spec.baseline, *spec.compare):
+        if system and system not in systems:
+            raise InputError(f"{table.where}: {shown(system)} is compared, but no row is called so")
+    if spec.compare and not spec.baseline:
+        raise InputError(f"{table.where}: 'baseline' is missing; compare names what is compared with it")

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from seal_ir.eval.grids import aligned, piped
 from seal_ir.eval.measures import Column
 from seal_ir.eval.questions import Questions
 from seal_ir.eval.rankings import Coverage
@@ -150,24 +151,24 @@ class Table:
             at = "" if self.delimiter is None else f", ids cut at {self.delimiter!r}"
             n = len(self.questions.qrels)
             lines.append(f"{names}: over all {n} judged topics; {self.level} level{at}")
-        lines.append(", ".join(f"{name} {number}" for name, number in _versions().items()))
+        lines.append(", ".join(f"{name} {number}" for name, number in versions().items()))
         return lines
 
 
 def as_text(table: Table) -> str:
     """Aligned columns, four decimals, then the notes, each after a `#`; then the comparisons likewise."""
-    lines = [*_aligned(_grid(table)), *(f"# {note}" for note in table.notes())]
+    lines = [*aligned(_grid(table)), *(f"# {note}" for note in table.notes())]
     if table.statistics and table.statistics.comparisons:
-        lines += ["", *_aligned(_comparison_grid(table, table.statistics), 2)]
+        lines += ["", *aligned(_comparison_grid(table, table.statistics), 2)]
         lines += [f"# {table.statistics.note()}"]
     return "\n".join(lines) + "\n"
 
 
 def as_markdown(table: Table) -> str:
     """A table of GitHub's Markdown, four decimals, then the notes as a list; then the comparisons."""
-    lines = [*_piped(_grid(table)), "", *(f"- {note}" for note in table.notes())]
+    lines = [*piped(_grid(table)), "", *(f"- {note}" for note in table.notes())]
     if table.statistics and table.statistics.comparisons:
-        lines += ["", *_piped(_comparison_grid(table, table.statistics), 2)]
+        lines += ["", *piped(_comparison_grid(table, table.statistics), 2)]
         lines += ["", f"- {table.statistics.note()}"]
     return "\n".join(lines) + "\n"
 
@@ -193,7 +194,7 @@ def as_json(table: Table) -> str:
         "matching": table.matching,
         "level": table.level,
         "delimiter": table.delimiter,
-        "versions": _versions(),
+        "versions": versions(),
         "systems": counts,
         "rows": table.rows(),
     }
@@ -201,6 +202,11 @@ def as_json(table: Table) -> str:
         value["statistics"] = asdict(table.statistics.options)
         value["comparisons"] = [asdict(comparison) for comparison in table.statistics.comparisons]
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def versions() -> dict[str, str]:
+    """The programs that figures are made by, with their versions."""
+    return {name: version(name) for name in ("seal-ir", "ir-measures")}
 
 
 def shown_p(p: float) -> str:
@@ -245,26 +251,3 @@ def _comparison_grid(table: Table, statistics: Statistics) -> list[list[str]]:
 
 def _shown(interval: Interval | None, sign: str = "") -> str:
     return "" if interval is None else f"[{interval.lo:{sign}.4f}, {interval.hi:{sign}.4f}]"
-
-
-def _aligned(grid: list[list[str]], n_words: int = 1) -> list[str]:
-    """Lines of cells in columns: the first ones words, to the left, the others figures, to the right."""
-    widths = [max(len(row[i]) for row in grid) for i in range(len(grid[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if i < n_words else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in grid
-    ]
-
-
-def _piped(grid: list[list[str]], n_words: int = 1) -> list[str]:
-    """The same as a table of Markdown."""
-    head, *rows = [[cell.replace("|", "\\|") for cell in row] for row in grid]
-    rule = [*["---"] * n_words, *["---:"] * (len(head) - n_words)]
-    return [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
-
-
-def _versions() -> dict[str, str]:
-    return {name: version(name) for name in ("seal-ir", "ir-measures")}

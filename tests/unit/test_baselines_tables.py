@@ -1,154 +1,221 @@
-"""Tables as data: what a table file says, what is made again, and what is left out."""
+"""Table files: what they mean, and which are refused."""
 
 from __future__ import annotations
 
-import json
-import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from seal_ir.baselines.__main__ import main
-from seal_ir.baselines.tables import read_table, stale
-from seal_ir.errors import InputError, SealError, UsageError
+from seal_ir.baselines.needs import DATA, GPU, Need, package
+from seal_ir.baselines.tables import read_table
+from seal_ir.errors import InputError
 from seal_ir.formats.named import Places
-from tests import tiny
+from tests.tables import row, step, two, write_data, write_table
 
-COPY = "import shutil, sys; shutil.copy(sys.argv[1], sys.argv[2])"
+SEVERAL = '''
+title = "Several sets"
+source = "a paper, table 1"
+index = "{cache}/indexes/x"
+[need.passages]
+what = "21 million passages"
+file = "{data}/passages.tsv"
+get = "wget -P {data} https://example.org/passages.tsv"
+disk_gb = 0.001
+[[topics]]
+name = "two"
+label = "Two questions"
+sample = "two.ids.txt"
+measures = ["AnswerAccuracy@20", "SecondsPerQuery"]
+[[topics]]
+name = "first"
+within = "two"
+sample = "{data}/first.ids.txt"
+measures = ["AnswerAccuracy@20"]
+needs = ["passages"]
+[[topics]]
+name = "pages"
+topics = "six"
+qrels = "{data}/qrels/six.trec"
+pages = true
+measures = ["Rprec"]
+[[topics]]
+name = "average"
+mean_of = ["two", "first"]
+measures = ["AnswerAccuracy@20"]
+[[step]]
+command = "-m seal_ir.index --index {cache}/indexes/x"
+makes = ["{cache}/indexes/x/index.json"]
+needs = ["passages", "gpu", "numpy"]
+[[step]]
+command = """-m seal_ir.search --index {cache}/indexes/x --config {here}/a.toml
+ --topics {topics} --output {out}/a.trec"""
+makes = ["{out}/a.trec"]
+for = ["two"]
+[[row]]
+system = "A"
+run = "a.trec"
+size_of = "{cache}/indexes/x"
+published.two = { "AnswerAccuracy@20" = 76.2, "SecondsPerQuery" = 2 }
+published.average = { "AnswerAccuracy@20" = 50 }
+[[row]]
+system = "B"
+missing = "no command trains it"
+source = "another paper"
+published.two = { "AnswerAccuracy@20" = 8.8 }
+'''
 
 
 @pytest.fixture
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
-    data = tmp_path / "data"
-    for kind, name, text in (
-        ("topics", "two.tsv", "q1\twho\nq2\twhere\n"),
-        ("answers", "two.jsonl", '{"qid": "q1", "answers": ["x"]}\n{"qid": "q2", "answers": ["y"]}\n'),
-        ("qrels", "two.trec", "q1 0 d1 1\nq2 0 d2 1\n"),
-    ):
-        (data / kind).mkdir(parents=True, exist_ok=True)
-        (data / kind / name).write_text(text, encoding="utf-8")
-    (data / "good.trec").write_text("q1 Q0 d1 1 2.0 t\nq2 Q0 d2 1 1.0 t\n", encoding="utf-8")
-    (data / "half.trec").write_text("q1 Q0 d1 1 2.0 t\nq2 Q0 d1 1 1.0 t\n", encoding="utf-8")
-    monkeypatch.setenv("SEAL_IR_DATA", str(data))
+    monkeypatch.setenv("SEAL_IR_DATA", str(write_data(tmp_path / "data")))
     return Places.from_environment()
 
 
-def table(tmp_path: Path, *, extra: str = "", needs: str = "[]") -> Path:
-    """A table of two rows, whose runs are copied from the data folder."""
-    index = tmp_path / "index"
-    tiny.build(index)
-    path = tmp_path / "two.toml"
-    path.write_text(
-        f'title = "Two systems"\ntopics = "two"\nindex = "{index}"\n'
-        f'measures = ["Success@1", "Rprec"]\n{extra}\n'
-        + "".join(
-            f"[[step]]\ncommand = \"-c '{COPY}' {{data}}/{run} {{out}}/{run}\"\n"
-            f'makes = ["{{out}}/{run}"]\nneeds = {wanted}\n[[row]]\nsystem = "The {run}"\nrun = "{run}"\n'
-            for run, wanted in (("good.trec", "[]"), ("half.trec", needs))
-        ),
-        encoding="utf-8",
+def test_sets_of_topics(places: Places, tmp_path: Path) -> None:
+    spec = read_table(write_table(tmp_path, SEVERAL), tmp_path / "results", places)
+    two_, first, pages, average = spec.topics
+    folder = tmp_path / "results" / "two"
+    assert (two_.label, two_.source, two_.sample) == ("Two questions", "two", tmp_path / "two.ids.txt")
+    assert (two_.file, two_.runs) == (folder / "two" / "topics.tsv", folder / "two")
+    assert (first.label, first.source, first.runs) == ("first", "two", folder / "two")
+    assert first.file == folder / "first" / "topics.tsv"
+    assert first.sample == places.data / "first.ids.txt" if places.data else False
+    assert (pages.source, pages.pages, pages.qrels) == ("six", True, f"{places.data}/qrels/six.trec")
+    assert (average.source, average.mean_of) == ("", ("two", "first"))
+    assert not folder.exists()  # reading writes nothing
+
+
+def test_steps_are_done_once_or_for_each_set(places: Places, tmp_path: Path) -> None:
+    spec = read_table(write_table(tmp_path, SEVERAL), tmp_path / "results", places)
+    index, search = spec.steps
+    passages = Need(
+        "21 million passages",
+        f"wget -P {places.data} https://example.org/passages.tsv",
+        file=Path(f"{places.data}/passages.tsv"),
+        disk_gb=0.001,
     )
-    return path
+    assert (index.topics, index.needs) == ("", (passages, GPU, package("numpy")))
+    assert index.makes == (places.cache / "indexes" / "x" / "index.json",)
+    assert index.command[0] == sys.executable
+    assert search.topics == "two"
+    out = tmp_path / "results" / "two" / "two"
+    assert str(search) == (
+        f"python -m seal_ir.search --index {places.cache}/indexes/x --config {tmp_path}/a.toml"
+        f" --topics {out}/topics.tsv --output {out}/a.trec"
+    )
+    everywhere = SEVERAL.replace('for = ["two"]\n', "")
+    spec = read_table(write_table(tmp_path, everywhere), tmp_path / "results", places)
+    assert [made.topics for made in spec.steps] == ["", "two", "pages"]
+    assert spec.rows[0].runs["pages"] == tmp_path / "results" / "two" / "pages" / "a.trec"
 
 
-def test_a_table_is_made_measured_and_written(
-    places: Places, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    results = tmp_path / "results"
-    assert main(["--table", str(table(tmp_path)), "--output", str(results)]) == 0
-    printed = capfd.readouterr().out
-    assert "| The good.trec | 1.000 | 1.000 |" in printed
-    assert "| The half.trec | 0.500 | 0.500 |" in printed
-    assert "hits@1 over 2, R-precision over 2" in printed
-    assert (results / "two.md").read_text(encoding="utf-8") == printed
-    rows = json.loads((results / "two.json").read_text(encoding="utf-8"))["rows"]
-    half = [row for row in rows if row["system"] == "The half.trec" and row["measure"] == "Success@1"]
-    assert [(row["value"], row["n"]) for row in half] == [(0.5, 2)]
-    assert half[0]["command"].startswith("python -c ")
+def test_rows(places: Places, tmp_path: Path) -> None:
+    a, b = read_table(write_table(tmp_path, SEVERAL), tmp_path / "results", places).rows
+    run = tmp_path / "results" / "two" / "two" / "a.trec"
+    assert a.runs == {"two": run, "first": run}  # on pages no step makes one
+    assert a.published == {
+        "two": {"AnswerAccuracy@20": pytest.approx(0.762), "SecondsPerQuery": 2.0},
+        "average": {"AnswerAccuracy@20": 0.5},
+    }
+    assert a.size_of == (places.cache / "indexes" / "x",)
+    assert (b.runs, b.missing, b.source) == ({}, "no command trains it", "another paper")
 
 
-def test_a_sample_of_the_topics_is_searched_and_measured(places: Places, tmp_path: Path) -> None:
-    (tmp_path / "one.ids.txt").write_text("q2\n", encoding="utf-8")
-    path = table(tmp_path, extra='sample = "one.ids.txt"')
-    assert main(["--table", str(path), "--output", str(tmp_path / "results")]) == 0
-    figures = json.loads((tmp_path / "results" / "two.json").read_text(encoding="utf-8"))
-    assert figures["n_topics"] == 1
-    values = {(row["system"], row["measure"]): row["value"] for row in figures["rows"]}
-    assert values["The half.trec", "Success@1"] == 0.0
-    (tmp_path / "one.ids.txt").write_text("q9\n", encoding="utf-8")
-    with pytest.raises(InputError, match="topic 'q9' is not one of two"):
-        read_table(path, tmp_path / "results", places)
+def test_published_figures_of_the_only_set_need_not_name_it(places: Places, tmp_path: Path) -> None:
+    text = two() + row("Other", 'missing = "x"\npublished = { "Success@1" = 50, "Rprec" = 25 }')
+    spec = read_table(write_table(tmp_path, text), tmp_path, places)
+    assert spec.rows[2].published == {"two": {"Success@1": 0.5, "Rprec": 0.25}}
 
 
-def test_a_row_whose_package_is_missing_is_left_out_and_named(
-    places: Places, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    path = table(tmp_path, needs='["no_such_package"]')
-    assert main(["--table", str(path), "--output", str(tmp_path / "results")]) == 0
-    printed = capfd.readouterr()
-    assert "skipped, needs pip install no_such_package" in printed.err
-    assert "left out: The half.trec" in printed.err
-    assert "The half.trec" not in printed.out
+def test_a_table_of_sizes_has_no_topics(places: Places, tmp_path: Path) -> None:
+    text = 'title = "Sizes"\nmeasures = ["IndexGB"]\n' + row(
+        "A", 'size_of = ["x"]\npublished = { IndexGB = 8.8 }'
+    )
+    (topics,) = (spec := read_table(write_table(tmp_path, text, "sizes"), tmp_path, places)).topics
+    assert (topics.name, topics.source, topics.measures) == ("sizes", "", ("IndexGB",))
+    assert spec.rows[0].published == {"sizes": {"IndexGB": 8.8}}
 
 
-def test_runs_are_made_again_only_when_what_they_are_made_from_is_newer(
-    places: Places, tmp_path: Path
-) -> None:
-    path = table(tmp_path)
-    text = path.read_text(encoding="utf-8").replace("good.trec {out}", "good.trec {topics} {out}")
-    path.write_text(text, encoding="utf-8")
-    spec = read_table(path, tmp_path / "results", places)
-    assert stale(spec.steps[0], spec)
-    spec.steps[0].makes[0].touch()
-    assert not stale(spec.steps[0], spec)
-    later = time.time() + 60
-    os.utime(spec.topics_file, (later, later))
-    assert stale(spec.steps[0], spec)
+def test_without_the_folder_of_real_data_its_steps_need_it(places: Places, tmp_path: Path) -> None:
+    without = Places(None, places.collections, places.cache)
+    spec = read_table(write_table(tmp_path, two()), tmp_path, without)
+    assert all(made.needs == (DATA,) for made in spec.steps)
+    assert "$SEAL_IR_DATA/good.trec" in str(spec.steps[0])
 
 
-def test_a_step_that_fails_ends_the_table(places: Places, tmp_path: Path) -> None:
-    path = table(tmp_path)
-    path.write_text(path.read_text(encoding="utf-8").replace(COPY, "import sys; sys.exit(3)"), "utf-8")
-    with pytest.raises(SealError, match="exit code 3 from: python -c"):
-        main(["--table", str(path), "--output", str(tmp_path / "results")])
+FAULTS = [
+    ("title", "name", "unknown key 'name'; it may hold title, note"),
+    ('title = "Two systems"', "", "'title' is missing"),
+    ('title = "Two', "title = Two", "not a table: "),
+    ("{data}", "{nowhere}", "unknown placeholder {nowhere} in"),
+    ("{data}", "{data", "bad placeholder"),
+    ('run = "good.trec"', 'run = "other.trec"', "no step makes other.trec, the run of 'The good'"),
+    ('run = "good.trec"', 'runs = "good.trec"', "[[row]] 1: unknown key 'runs'"),
+    ('run = "good.trec"', "", "'run' is missing; without one, say in 'missing'"),
+    ('run = "good.trec"', 'run = "good.trec"\nmissing = "x"', "has both run and missing"),
+    ('run = "good.trec"', "run = 3", "run is 3; it must be a string"),
+    ('"The half"', '"The good"', "two rows are called 'The good'"),
+    ("measures", "measure", "unknown key 'measure'"),
+    ('measures = ["Success@1", "Rprec"]', "", "'measures' is missing; name each once"),
+    ('"Success@1", "Rprec"', '"Rprec", "Rprec"', "'measures' holds one twice"),
+    ('measures = ["Success@1", "Rprec"]', "measures = 20", "measures is 20; it must be a list of strings"),
+    ('name = "two"', 'name = "two sets"', "name is 'two sets'; use letters"),
+    ('name = "two"', 'name = "two"\nwithin = "one"', "'one' is no set of topics above this one"),
+    ('name = "two"', 'name = "two"\npages = "yes"', "pages is 'yes'; it must be true or false"),
+    ('makes = ["{out}/good.trec"]', "", "'makes' is missing; name the files"),
+    (
+        'makes = ["{out}/good.trec"]',
+        'makes = ["{out}/good.trec"]\nfor = ["six"]',
+        "'six' is no set of topics with",
+    ),
+    ("-c '", "-c ", "command: No closing quotation"),
+    ('title = "Two', 'baseline = "BM25"\ntitle = "Two', "'BM25' is compared, but no row is called so"),
+    ('title = "Two', 'compare = ["The half"]\ntitle = "Two', "'baseline' is missing"),
+    ('title = "Two', 'measures = ["P@1"]\ntitle = "Two', "measures belong to [[topics]]"),
+    (
+        '"good.trec"\n',
+        '"good.trec"\npublished = { "P@1" = 3 }\n',
+        "unknown key 'P@1'; it may hold Success@1, Rprec",
+    ),
+    ('"good.trec"\n', '"good.trec"\npublished = { "Rprec" = "3" }\n', "Rprec is '3'; it must be a number"),
+    (
+        '"good.trec"\n',
+        '"good.trec"\npublished.six = { "Rprec" = 3 }\n',
+        "'six' is no set of topics of this table",
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [
-        ("title", "name", "'title' is missing"),
-        ("{data}", "{nowhere}", "unknown placeholder {nowhere}"),
-        ('run = "good.trec"', 'run = "other.trec"', "no step makes other.trec"),
-        ('title = "Two', "title = Two", "not a table"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "told"), FAULTS, ids=[fault[2] for fault in FAULTS])
 def test_a_file_that_is_no_table_is_told(
     places: Places, tmp_path: Path, old: str, new: str, told: str
 ) -> None:
-    path = table(tmp_path)
-    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    path = write_table(tmp_path, two().replace(old, new, 1))
     with pytest.raises(InputError) as error:
         read_table(path, tmp_path / "results", places)
     assert told in str(error.value)
-    assert str(path) in str(error.value)
+    assert str(error.value).startswith(str(path))
 
 
-def test_a_table_of_real_data_says_that_it_needs_it(
-    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = table(tmp_path)
-    without = Places(None, places.collections, places.cache)
-    text = path.read_text(encoding="utf-8").replace('topics = "two"', 'topics = "demo"')
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match="set SEAL_IR_DATA"):
-        read_table(path, tmp_path / "results", without)
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('title = "x"\n', "'topics' is missing; write [[topics]]"),
+        ('title = "x"\nmeasures = ["IndexGB"]\n', "'row' is missing; write [[row]]"),
+        ('title = "x"\nrow = 3\nmeasures = ["IndexGB"]\n', "row is 3; it must be [[row]] sections"),
+        (two() + '[[topics]]\nname = "two"\nmeasures = ["P@1"]\n', "'two' comes twice"),
+        (two() + "[need.x]\nfile = 'a'\n", "'what' is missing"),
+        (two() + "[need.x]\nwhat = 'a'\ndisk_gb = -1\n", "disk_gb is -1; it must be a number of at least 0"),
+        (two() + step("third.trec", "good.trec", "needs = 5"), "needs is 5; it must be a list of strings"),
+    ],
+)
+def test_tables_with_faulty_sections(places: Places, tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(InputError) as error:
+        read_table(write_table(tmp_path, text), tmp_path / "results", places)
+    assert told in str(error.value)
 
 
-def test_the_tables_of_this_repository_can_be_read(places: Places, tmp_path: Path) -> None:
-    demo = Path(__file__).parents[2] / "eval" / "demo.toml"
-    spec = read_table(demo, tmp_path, places)
-    assert [row.system for row in spec.rows][0] == "BM25 (Lucene)"
-    assert all(step.command[0] == sys.executable for step in spec.steps)
-    assert len(spec.topics_file.read_text(encoding="utf-8").splitlines()) == 102
+def test_a_file_that_is_not_there(places: Places, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no.toml: not a table: .*No such file"):
+        read_table(tmp_path / "no.toml", tmp_path, places)

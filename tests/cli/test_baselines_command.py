@@ -1,0 +1,183 @@
+"""`python -m seal_ir.baselines`: tables made, measured, written; and what it says when they cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from seal_ir.baselines.__main__ import main
+from tests.commands import Runner, assert_fault
+from tests.tables import row, step, two, write_data, write_table
+
+
+@pytest.fixture(autouse=True)
+def _data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEAL_IR_DATA", str(write_data(tmp_path / "data")))
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Runner:
+    """Runs the command in this process; steps are processes of their own, which write to the real stderr."""
+    return Runner(monkeypatch, capfd)
+
+
+def arguments(tmp_path: Path, text: str, *more: object) -> list[object]:
+    return ["--table", write_table(tmp_path, text), "--output", tmp_path / "results", *more]
+
+
+def test_a_table_is_made_measured_and_written(call: Runner, tmp_path: Path) -> None:
+    done = call(main, *arguments(tmp_path, two()))
+    assert done.code == 0, done.err
+    assert "The good   1.000        1.000" in done.out
+    assert "The half   0.500        0.500" in done.out
+    assert "hits@1, R-precision over 2" in done.out
+    assert "$ python -c" in done.err
+    assert "The half: 2 topics, 2 in run" in done.err
+    results = tmp_path / "results"
+    assert sorted(path.name for path in results.iterdir()) == [
+        *("two", "two.csv", "two.json", "two.md", "two.tex", "two.txt"),
+    ]
+    assert (results / "two.txt").read_text(encoding="utf-8") == done.out
+    rows = json.loads((results / "two.json").read_text(encoding="utf-8"))["rows"]
+    half = next(found for found in rows if (found["system"], found["measure"]) == ("The half", "Success@1"))
+    assert (half["value"], half["n"]) == (0.5, 2)
+    assert half["command"].startswith("python -c ")
+    assert half["run"] == str(results / "two" / "two" / "half.trec")
+    assert len(json.loads((results / "two" / "steps.json").read_text(encoding="utf-8"))) == 2
+
+
+def test_a_second_time_nothing_is_made_again_but_with_fresh(call: Runner, tmp_path: Path) -> None:
+    first = call(main, *arguments(tmp_path, two()))
+    second = call(main, *arguments(tmp_path, two()))
+    assert "$ python" not in second.err
+    assert second.out == first.out
+    assert call(main, *arguments(tmp_path, two(), "--fresh")).err.count("$ python") == 2
+
+
+@pytest.mark.parametrize(
+    ("form", "start"),
+    [
+        ("markdown", "**Two systems**\n"),
+        ("latex", "% needs \\usepackage{booktabs}\n"),
+        ("csv", "topics,system,measure,value,"),
+        ("json", '{\n  "table": "two",'),
+    ],
+)
+def test_formats(call: Runner, tmp_path: Path, form: str, start: str) -> None:
+    done = call(main, *arguments(tmp_path, two(), "--format", form))
+    assert done.out.startswith(start)
+
+
+def test_a_sample_of_the_topics_is_searched_and_measured(call: Runner, tmp_path: Path) -> None:
+    (tmp_path / "one.ids.txt").write_text("q2\n", encoding="utf-8")
+    done = call(main, *arguments(tmp_path, two(topics='sample = "one.ids.txt"')))
+    assert "two: 1 questions" in done.out
+    assert "The half   0.000" in done.out
+
+
+def test_accuracy_looks_into_the_index(call: Runner, tmp_path: Path, tiny_index: Path) -> None:
+    data = tmp_path / "data"
+    (data / "answers" / "two.jsonl").write_text(
+        '{"qid": "q1", "answers": ["thames"]}\n{"qid": "q2", "answers": ["MAMMAL"]}\n', encoding="utf-8"
+    )
+    text = two(head=f'index = "{tiny_index}"').replace('"Success@1"', '"AnswerAccuracy@1"')
+    done = call(main, *arguments(tmp_path, text))
+    assert done.code == 0, done.err
+    assert "accuracy@1, R-precision over 2; answers matched by DPR tokens" in done.out
+
+
+def test_a_row_that_cannot_be_made_says_what_it_lacks(call: Runner, tmp_path: Path) -> None:
+    done = call(main, *arguments(tmp_path, two(needs='needs = ["no_such_package"]')))
+    assert done.code == 0, done.err
+    assert "# not made here: The half (two): no_such_package (pip install no_such_package)" in done.out
+    assert not any(line.startswith("The half") for line in done.out.splitlines())
+    markdown = (tmp_path / "results" / "two.md").read_text(encoding="utf-8")
+    assert "- The half (two): no_such_package (pip install no_such_package)" in markdown
+    assert "```bash\npython -c" in markdown
+
+
+def test_published_figures_need_no_topics(call: Runner, tmp_path: Path) -> None:
+    text = (
+        'title = "A paper"\n[[topics]]\nname = "nowhere"\nmeasures = ["Rprec"]\n'
+        + step("x.trec", "good.trec", 'needs = ["no_such_package"]')
+        + row("X", 'run = "x.trec"\npublished = { "Rprec" = 54.5 }')
+        + row("Y", 'missing = "a dream"\npublished = { "Rprec" = 33.1 }')
+    )
+    done = call(main, *arguments(tmp_path, text))
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[2:5] == [
+        "system  R-precision, published",
+        "X                        0.545",
+        "Y                        0.331",
+    ]
+    assert "# not made here: Y: a dream" in done.out
+
+
+def test_some_systems_only(call: Runner, tmp_path: Path) -> None:
+    done = call(main, *arguments(tmp_path, two(), "--systems", "*HALF"))
+    assert done.err.count("$ python") == 1
+    assert "The good" not in done.out
+    assert "The half" in done.out
+
+
+def test_a_run_of_another_system_joins_the_table(call: Runner, tmp_path: Path) -> None:
+    run = tmp_path / "data" / "good.trec"
+    done = call(main, *arguments(tmp_path, two(), "--run", f"Somebody's={run}", "--systems", "Some*"))
+    assert "Somebody's   1.000        1.000" in done.out
+    value = json.loads((tmp_path / "results" / "two.json").read_text(encoding="utf-8"))
+    assert value["rows"][0]["run"] == str(run)
+
+
+def test_a_baseline_marks_what_differs(call: Runner, tmp_path: Path) -> None:
+    text = (
+        'title = "Six"\nbaseline = "None"\n[[topics]]\nname = "six"\nmeasures = ["Success@1"]\n'
+        + step("none.trec", "none.trec")
+        + row("None", 'run = "none.trec"')
+        + step("all.trec", "all.trec")
+        + row("All", 'run = "all.trec"')
+    )
+    done = call(main, *arguments(tmp_path, text))
+    assert "All     1.000*" in done.out
+    assert (tmp_path / "results" / "two" / "six" / "deltas.tsv").is_file()
+
+
+def test_nothing_to_show_is_an_error(call: Runner, tmp_path: Path) -> None:
+    lone = two(needs='needs = ["no_such_package"]').partition('[[row]]\nsystem = "The half"')
+    text = (
+        lone[0].replace(step("good.trec", "good.trec"), "").replace(row("The good", 'run = "good.trec"'), "")
+    )
+    text += lone[1] + lone[2]
+    done = call(main, *arguments(tmp_path, text))
+    assert_fault(done, 1, "two.toml: no row of this table can be made here; The half (two): no_such_package")
+    assert not (tmp_path / "results" / "two.json").exists()
+
+
+def test_a_step_that_fails_ends_the_table(call: Runner, tmp_path: Path) -> None:
+    text = two().replace("shutil.copy(sys.argv[1], sys.argv[2])", "sys.exit(3)")
+    assert_fault(call(main, *arguments(tmp_path, text)), 1, "exit code 3 from: python -c")
+    text = two().replace("shutil.copy(sys.argv[1], sys.argv[2])", "print(1)")
+    done = call(main, *arguments(tmp_path, text))
+    assert_fault(done, 1, "good.trec: not there after the command that makes it")
+    assert not (tmp_path / "results" / "two.json").exists()
+
+
+def test_faults_are_told_before_anything_is_made(call: Runner, tmp_path: Path) -> None:
+    for text, code, told in (
+        (two().replace("Rprec", "Rprecision"), 2, "Rprecision"),
+        (two() + step("x.trec", "good.trec"), 1, "no row needs"),
+        (two(topics='qrels = "six"'), 1, "0 of 2 topics have judgements"),
+    ):
+        done = call(main, *arguments(tmp_path, text))
+        assert_fault(done, code, told)
+        assert "$ python" not in done.err
+    for more, told in ((["--systems", "Some*"], "no such system"), (["--seed", "-1"], "seed is -1")):
+        assert_fault(call(main, *arguments(tmp_path, two(), *more)), 2, told)
+
+
+def test_damaged_timings_are_told(call: Runner, tmp_path: Path) -> None:
+    call(main, *arguments(tmp_path, two()))
+    path = tmp_path / "results" / "two" / "steps.json"
+    path.write_text("[1]", encoding="utf-8")
+    assert_fault(call(main, *arguments(tmp_path, two())), 1, "steps.json: no timings", "remove it")
