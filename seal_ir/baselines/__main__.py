@@ -69,8 +69,8 @@ def main(arguments: list[str]) -> int:
             _save_timings(spec, timings)
     measured = measure(spec, plan.topics, places, timings, options)
     if not measured.figures:
-        lines = layouts.lacking(plan.lacks)
-        raise SealError(f"{args.table}: no row of this table can be made here; {'; '.join(lines)}")
+        lines = layouts.lacking(spec, plan.lacks)
+        raise SealError(f"{args.table}: nothing to show; {'; '.join(lines)}")
     for table in measured.tables.values():
         for result in table.results:
             print(f"{result.system}: {result.coverage}", file=sys.stderr)

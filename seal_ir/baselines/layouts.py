@@ -8,12 +8,14 @@ from itertools import groupby
 
 from seal_ir.baselines.costs import LABELS
 from seal_ir.baselines.figures import Figure, Measured
+from seal_ir.baselines.needs import Need
 from seal_ir.baselines.plan import Lack
 from seal_ir.baselines.spec import TableSpec, Topics
 from seal_ir.eval.grids import Grid, aligned, booktabs, latex, piped
 from seal_ir.eval.tables import Table, shown_p, versions
 
 SIGNIFICANT = 0.05
+_PUBLISHED = ", published"  # ends the head of a column
 _NAMES = {"AnswerAccuracy": "accuracy", "Success": "hits", "Rprec": "R-precision"}
 
 Cells = Mapping[tuple[str, str, str], Figure]  # by set of topics, system, measure
@@ -72,16 +74,25 @@ def notes(spec: TableSpec, measured: Measured) -> list[str]:
     return lines
 
 
-def lacking(lacks: Sequence[Lack]) -> list[str]:
-    """Which rows have no run here and what they lack, one line each; equal ones of several sets together."""
-    sets: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+def lacking(spec: TableSpec, lacks: Sequence[Lack]) -> list[str]:
+    """Which rows have no run here and what they lack, then how to get that, one line each."""
+    needs_of = {(lack.system, lack.topics): lack.needs for lack in lacks}
+    within = {topics.name: topics.within for topics in spec.topics}
+    groups: dict[tuple[Need, ...], dict[str, list[str]]] = {}
     for lack in lacks:
-        sets.setdefault((lack.system, lack.needs), []).append(lack.topics)
+        whole = within.get(lack.topics)
+        told = needs_of.get((lack.system, whole), ()) if whole else ()
+        needs = tuple(need for need in lack.needs if need not in told)
+        if needs:
+            groups.setdefault(needs, {}).setdefault(lack.system, []).append(lack.topics)
+    several = len([topics for topics in spec.topics if topics.source]) > 1
     lines = []
-    for (system, needs), names in sets.items():
-        on = f" ({', '.join(names)})" if any(names) else ""
-        lines.append(f"{system}{on}: {'; '.join(needs)}")
-    return lines
+    for needs, systems in groups.items():
+        names = dict.fromkeys(name for topics in systems.values() for name in topics if name and several)
+        on = f" ({', '.join(names)})" if names else ""
+        lines.append(f"not made here: {', '.join(systems)}{on}: {'; '.join(need.what for need in needs)}")
+    getting = dict.fromkeys(need for needs in groups for need in needs if need.get)
+    return [*lines, *(f"{need.what}: {need.get}" for need in getting)]
 
 
 def as_text(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
@@ -90,7 +101,7 @@ def as_text(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
     for block in blocks(spec, measured):
         lines += ["", *([block.heading] if block.heading else []), *aligned(block.grid)]
     lines += ["", *(f"# {note}" for note in notes(spec, measured))]
-    lines += [f"# not made here: {line}" for line in lacking(lacks)]
+    lines += [f"# {line}" for line in lacking(spec, lacks)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -103,8 +114,7 @@ def as_markdown(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> s
     for block in interval_blocks(spec, measured):
         heading = ": ".join(filter(None, [block.heading, f"95 % intervals, and p against {spec.baseline}"]))
         lines += ["", f"{heading}:", "", *piped(block.grid)]
-    if lacks:
-        lines += ["", "Not made here:", "", *(f"- {line}" for line in lacking(lacks))]
+    lines += ["", *(f"- {line}" for line in lacking(spec, lacks))]
     commands = list(dict.fromkeys(command for lack in lacks for command in lack.commands))
     if commands:
         lines += ["", "Commands, in order:", "", "```bash", *commands, "```"]
@@ -120,7 +130,7 @@ def as_latex(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
         lines += booktabs(block.grid)
     lines += [rf"\par\smallskip\footnotesize {latex(note)}" for note in notes(spec, measured)]
     lines += [r"\end{table}"]
-    return "\n".join([*lines, *(f"% not made here: {line}" for line in lacking(lacks))]) + "\n"
+    return "\n".join([*lines, *(f"% {line}" for line in lacking(spec, lacks))]) + "\n"
 
 
 ColumnMaker = Callable[[Topics, str, str, Cells, Sequence[str]], list[list[str]]]
@@ -144,9 +154,18 @@ def _blocks(spec: TableSpec, measured: Measured, columns_of: ColumnMaker) -> lis
         ]
         if columns:
             heading = part[0].label if len(part) == 1 else label(part[0].measures[0])
-            grid = list(zip(["system", *systems], *columns, strict=True))
-            found.append(Block(heading if len(parts) > 1 else "", grid))
+            found.append(_block(heading if len(parts) > 1 else "", systems, columns))
     return found
+
+
+def _block(heading: str, systems: Sequence[str], columns: Sequence[Sequence[str]]) -> Block:
+    """The grid; where all columns are of published figures, its heading says so instead of each of them."""
+    heads = [column[0] for column in columns]
+    if all(head.endswith(_PUBLISHED) for head in heads):
+        heading = f"{heading}{_PUBLISHED}" if heading else _PUBLISHED.removeprefix(", ")
+        heads = [head.removesuffix(_PUBLISHED) for head in heads]
+    cells = [[head, *column[1:]] for head, column in zip(heads, columns, strict=True)]
+    return Block(heading, list(zip(["system", *systems], *cells, strict=True)))
 
 
 def _side_by_side(topics: Topics) -> str:
@@ -161,7 +180,7 @@ def _figure_columns(
     found = [cells.get((topics.name, system, measure)) for system in systems]
     values = [_marked(figure) for figure in found]
     published = ["" if figure is None else _number(figure.published, measure) for figure in found]
-    columns = [[head, *values], [f"{head}, published", *published]]
+    columns = [[head, *values], [f"{head}{_PUBLISHED}", *published]]
     return [column for column in columns if any(column[1:])]
 
 

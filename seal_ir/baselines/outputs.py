@@ -39,7 +39,7 @@ def as_json(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
         "baseline": spec.baseline or None,
         "topics": [_about(topics, measured.tables.get(topics.name)) for topics in spec.topics],
         "rows": records(spec, measured),
-        "missing": [asdict(lack) for lack in lacks],
+        "missing": [{**asdict(lack), "needs": list(map(str, lack.needs))} for lack in lacks],
     }
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 

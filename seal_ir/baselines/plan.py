@@ -20,13 +20,13 @@ class Lack:
     Attributes:
         system: the row.
         topics: the set; "" where it is the same for all.
-        needs: what is not here, in words.
+        needs: what is not here.
         commands: what would make it, in order; () where no command of ours does.
     """
 
     system: str
     topics: str
-    needs: tuple[str, ...]
+    needs: tuple[Need, ...]
     commands: tuple[str, ...] = ()
 
 
@@ -95,7 +95,7 @@ def make_plan(spec: TableSpec, cache: Path) -> Plan:
     lacks: list[Lack] = []
     for row in spec.rows:
         if row.missing:
-            lacks.append(Lack(row.system, "", (row.missing,)))
+            lacks.append(Lack(row.system, "", (Need(row.missing),)))
         for topics in (known for known in spec.topics if known.name in row.runs):
             maker = graph.makers.get(row.runs[topics.name])
             ends = [] if maker is None else [maker]
@@ -107,7 +107,7 @@ def make_plan(spec: TableSpec, cache: Path) -> Plan:
                 wanted |= graph.chain(ends)
         for path in row.size_of:
             ends = [i for made, i in graph.makers.items() if _holds(path, made)]
-            needs = graph.unmet_of(ends) if ends or path.exists() else (f"{path}",)
+            needs = graph.unmet_of(ends) if ends or path.exists() else (Need(f"{path}, which is not there"),)
             if not needs:
                 wanted |= graph.chain(ends)
             elif not row.runs and not row.missing:
@@ -169,10 +169,10 @@ class _Graph:
         """These steps and all before them."""
         return _chain(self.before, ends)
 
-    def unmet_of(self, ends: Iterable[int], also: Sequence[Need] = ()) -> tuple[str, ...]:
-        """What these steps, or the other needs, lack, in words, each once."""
+    def unmet_of(self, ends: Iterable[int], also: Sequence[Need] = ()) -> tuple[Need, ...]:
+        """What these steps lack, and which of the other needs are not met, each once."""
         needs = [*(need for i in ends for need in self.unmet[i]), *(n for n in also if not self.met[n])]
-        return tuple(map(str, dict.fromkeys(needs)))
+        return tuple(dict.fromkeys(needs))
 
     def commands(self, ends: Iterable[int]) -> tuple[str, ...]:
         """The commands of these steps and of those before them that were not done, in order."""

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from seal_ir.baselines.needs import Need
 
+NO_DATA = "$SEAL_IR_DATA"  # stands in paths for the folder of real data where there is none
+
 
 @dataclass(frozen=True, slots=True)
 class Topics:
@@ -66,7 +68,8 @@ class Step:
     topics: str = ""
 
     def __str__(self) -> str:
-        return shlex.join(["python", *self.command[1:]])
+        words = (f'"{word}"' if NO_DATA in word else shlex.quote(word) for word in self.command[1:])
+        return " ".join(["python", *words])
 
 
 @dataclass(frozen=True, slots=True)

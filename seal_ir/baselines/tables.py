@@ -13,13 +13,12 @@ from pathlib import Path
 from seal_ir.baselines.costs import LABELS
 from seal_ir.baselines.fields import Fields
 from seal_ir.baselines.needs import DATA, GPU, Need, package
-from seal_ir.baselines.spec import Row, Step, TableSpec, Topics
+from seal_ir.baselines.spec import NO_DATA, Row, Step, TableSpec, Topics
 from seal_ir.errors import InputError
 from seal_ir.formats.files import shown
 from seal_ir.formats.named import Places
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_NO_DATA = "$SEAL_IR_DATA"  # stands in commands for the folder that is not there
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ def _context(table: Fields, path: Path, folder: Path, places: Places) -> _Contex
     fill = {
         "collections": str(places.collections),
         "cache": str(places.cache),
-        "data": _NO_DATA if places.data is None else str(places.data),
+        "data": NO_DATA if places.data is None else str(places.data),
         "here": str(path.parent),
     }
     context = _Context(path, folder, fill, {"gpu": GPU})
@@ -193,7 +192,7 @@ def _steps(fields: Fields, context: _Context, topics: Sequence[Topics]) -> list[
 def _step(fields: Fields, context: _Context, words: Sequence[str], target: Topics | None) -> Step:
     filled = [context.filled(fields, word, target) for word in words]
     needs = (*_needs(fields, context), *(() if target is None else target.needs))
-    if any(_NO_DATA in word for word in filled):
+    if any(NO_DATA in word for word in filled):
         needs = (*needs, DATA)
     return Step(
         command=(sys.executable, *filled),

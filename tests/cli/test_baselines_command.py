@@ -91,10 +91,10 @@ def test_accuracy_looks_into_the_index(call: Runner, tmp_path: Path, tiny_index:
 def test_a_row_that_cannot_be_made_says_what_it_lacks(call: Runner, tmp_path: Path) -> None:
     done = call(main, *arguments(tmp_path, two(needs='needs = ["no_such_package"]')))
     assert done.code == 0, done.err
-    assert "# not made here: The half (two): no_such_package (pip install no_such_package)" in done.out
+    assert "# not made here: The half: no_such_package\n# no_such_package: pip install" in done.out
     assert not any(line.startswith("The half") for line in done.out.splitlines())
     markdown = (tmp_path / "results" / "two.md").read_text(encoding="utf-8")
-    assert "- The half (two): no_such_package (pip install no_such_package)" in markdown
+    assert "- not made here: The half: no_such_package" in markdown
     assert "```bash\npython -c" in markdown
 
 
@@ -107,10 +107,11 @@ def test_published_figures_need_no_topics(call: Runner, tmp_path: Path) -> None:
     )
     done = call(main, *arguments(tmp_path, text))
     assert done.code == 0, done.err
-    assert done.out.splitlines()[2:5] == [
-        "system  R-precision, published",
-        "X                        0.545",
-        "Y                        0.331",
+    assert done.out.splitlines()[2:6] == [
+        "published",
+        "system  R-precision",
+        "X             0.545",
+        "Y             0.331",
     ]
     assert "# not made here: Y: a dream" in done.out
 
@@ -150,7 +151,7 @@ def test_nothing_to_show_is_an_error(call: Runner, tmp_path: Path) -> None:
     )
     text += lone[1] + lone[2]
     done = call(main, *arguments(tmp_path, text))
-    assert_fault(done, 1, "two.toml: no row of this table can be made here; The half (two): no_such_package")
+    assert_fault(done, 1, "two.toml: nothing to show; not made here: The half: no_such")
     assert not (tmp_path / "results" / "two.json").exists()
 
 

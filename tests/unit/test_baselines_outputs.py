@@ -132,7 +132,7 @@ def test_markdown(places: Places, tmp_path: Path) -> None:
         "| Perfect | 1.000–1.000, p 0.0312 |",
         "| Empty | 0.000–0.000 |",
     ]
-    assert lines[-3:] == ["Not made here:", "", "- Paper_only: a model (100 GB)"]
+    assert lines[-2:] == ["", "- not made here: Paper_only: a model (100 GB)"]
     assert any("\\*: p < 0.05 against Empty" in line for line in lines)
 
 
@@ -310,6 +310,40 @@ def test_measures_that_cannot_be(
     write_topics(spec.topics[0], places)
     with pytest.raises(error, match=told):
         check_questions(spec, spec.topics[0], places)
+
+
+def test_what_is_missing_is_told_once(tmp_path: Path) -> None:
+    text = """
+title = "x"
+[need.model]
+what = "a model"
+get = "train it"
+[need.ids]
+what = "ids"
+[[topics]]
+name = "whole"
+measures = ["Rprec"]
+[[topics]]
+name = "part"
+within = "whole"
+needs = ["ids"]
+measures = ["Rprec"]
+"""
+    for name in "ab":
+        text += f'[[step]]\ncommand = "-m s {{topics}} {{data}}/x"\nmakes = ["{{out}}/{name}"]\n'
+        text += 'needs = ["model"]\n'
+        text += row(name.upper(), f'run = "{name}"')
+    text += row("C", 'missing = "a dream"')
+    spec = read_table(write_table(tmp_path, text), tmp_path, Places(None, tmp_path, tmp_path))
+    lacks = make_plan(spec, tmp_path).lacks
+    assert layouts.lacking(spec, lacks) == [
+        "not made here: A, B (whole): a model; the folder of real data",
+        "not made here: A, B (part): ids",
+        "not made here: C: a dream",
+        "a model: train it",
+        "the folder of real data: set SEAL_IR_DATA to it",
+    ]
+    assert lacks[0].commands == (f'python -m s {spec.topics[0].file} "$SEAL_IR_DATA/x"',)
 
 
 def test_labels() -> None:

@@ -81,11 +81,11 @@ def touch(*paths: Path, later: float = 0) -> None:
 def test_what_a_step_lacks_is_lacked_by_all_that_reads_it(spec: TableSpec, tmp_path: Path) -> None:
     plan = make_plan(spec, tmp_path)
     index, a, b, c = map(str, spec.steps)
-    needs = ("a model (train it)",)
+    needs = (Need("a model", "train it", file=tmp_path / "model"),)
     assert plan.lacks == (
         Lack("A", "two", needs, (index, a)),
         Lack("A + B", "two", needs, (index, a, b, c)),
-        Lack("Nobody", "", ("a dream",)),
+        Lack("Nobody", "", (Need("a dream"),)),
     )
     assert numbers(plan, spec) == [0, 2]  # the index, whose size is asked for, and B
     assert [topics.name for topics in plan.topics] == ["two"]
@@ -111,7 +111,7 @@ def test_no_topics_are_read_where_nothing_can_be_made(places: Places, tmp_path: 
     spec = chosen(spec, ["the half"])
     plan = make_plan(spec, tmp_path)
     assert (plan.steps, plan.topics) == ((), ())
-    assert plan.lacks[0].needs == ("no_such_package (pip install no_such_package)",)
+    assert plan.lacks[0].needs == (package("no_such_package"),)
 
 
 def test_needs_of_a_set_of_topics(places: Places, tmp_path: Path) -> None:
@@ -122,8 +122,8 @@ def test_needs_of_a_set_of_topics(places: Places, tmp_path: Path) -> None:
     spec = read_table(write_table(tmp_path, text), tmp_path / "results", places)
     plan = make_plan(spec, tmp_path)
     assert [(lack.system, lack.topics, lack.needs) for lack in plan.lacks] == [
-        ("The good", "part", ("an annotation",)),
-        ("The half", "part", ("an annotation",)),
+        ("The good", "part", (Need("an annotation"),)),
+        ("The half", "part", (Need("an annotation"),)),
     ]
     assert [topics.name for topics in plan.topics] == ["two"]
     assert len(plan.steps) == 2
@@ -132,7 +132,9 @@ def test_needs_of_a_set_of_topics(places: Places, tmp_path: Path) -> None:
 def test_an_index_that_nothing_makes(places: Places, tmp_path: Path) -> None:
     text = 'title = "Sizes"\nmeasures = ["IndexGB"]\n' + row("A", f'size_of = "{tmp_path}/nowhere"')
     spec = read_table(write_table(tmp_path, text), tmp_path / "results", places)
-    assert make_plan(spec, tmp_path).lacks == (Lack("A", "", (f"{tmp_path}/nowhere",)),)
+    assert make_plan(spec, tmp_path).lacks == (
+        Lack("A", "", (Need(f"{tmp_path}/nowhere, which is not there"),)),
+    )
     touch(tmp_path / "nowhere" / "a")
     assert make_plan(spec, tmp_path).lacks == ()
 
