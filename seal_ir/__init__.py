@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from seal_ir.config import DecodeConfig, RankConfig, SearchConfig
+    from seal_ir.encode.encoder import SealQueryEncoder
     from seal_ir.errors import SealError
     from seal_ir.index.reader import Index
     from seal_ir.records import Document, Hit, Key, Query, ScoredKey
@@ -29,6 +30,7 @@ _HOMES = {
     "RankConfig": "seal_ir.config",
     "ScoredKey": "seal_ir.records",
     "SealError": "seal_ir.errors",
+    "SealQueryEncoder": "seal_ir.encode.encoder",
     "SealSearcher": "seal_ir.search.searcher",
     "SearchConfig": "seal_ir.config",
     "SimpleSearcher": "seal_ir.search.searcher",
@@ -43,6 +45,7 @@ __all__ = [
     "RankConfig",
     "ScoredKey",
     "SealError",
+    "SealQueryEncoder",
     "SealSearcher",
     "SearchConfig",
     "SimpleSearcher",

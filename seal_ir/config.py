@@ -194,6 +194,24 @@ def from_toml(path: Path, base: SearchConfig) -> SearchConfig:
         raise UsageError(f"{path}: {error}") from error
 
 
+def configured(
+    name: str, settings: Path | None = None, *, beam: int | None = None, rescore: bool = False
+) -> SearchConfig:
+    """A preset, changed by a TOML file, and that by the options of a command.
+
+    Raises:
+        UsageError: as `preset` and `from_toml`, or the beam is less than 1.
+    """
+    config = preset(name)
+    if settings:
+        config = from_toml(settings, config)
+    if beam is not None:
+        config = replace(config, decode=replace(config.decode, beam=beam))
+    if rescore:
+        config = replace(config, decode=replace(config.decode, rescore=True))
+    return config
+
+
 def covering(configs: list[SearchConfig]) -> DecodeConfig:
     """Decoding settings whose keys serve every one of `configs`, so that one decoding does for all.
 

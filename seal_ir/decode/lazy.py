@@ -16,6 +16,8 @@ from seal_ir.decode.rescore import rescore
 from seal_ir.errors import ModelError
 from seal_ir.index.reader import Index
 
+DEFAULT_BATCH_SIZE = 8  # queries decoded together; larger batches gain little on a CPU
+
 
 class LazyGenerator:
     """The language model of an index, loaded on first use; may be asked from several threads.

@@ -7,14 +7,16 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from seal_ir.command import run
-from seal_ir.config import PRESETS, SearchConfig, covering, from_toml, preset
+from seal_ir.config import PRESETS, SearchConfig, configured, covering
+from seal_ir.decode.beam import Decoded
+from seal_ir.decode.lazy import DEFAULT_BATCH_SIZE
 from seal_ir.errors import UsageError
 from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.named import Places, resolve_topics
@@ -29,9 +31,19 @@ from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.fusion import METHODS, Fusion
 from seal_ir.search.hybrid import BM25, Hybrid, hybrid_with, is_searched, name_of
 from seal_ir.search.pipeline import batched, overlapped
-from seal_ir.search.searcher import DEFAULT_BATCH_SIZE, SealSearcher
+from seal_ir.search.searcher import SealSearcher
+from seal_ir.search.stored import StoredKeys
 
 _NAMED = 10  # topics without hits that are named on stderr
+Decode = Callable[[Sequence[Query]], Decoded]
+
+
+class _Sources(NamedTuple):
+    """What makes the rankings: keys from somewhere, an index, and what SEAL's are fused with."""
+
+    searcher: SealSearcher
+    decode: Decode
+    hybrid: Hybrid | None
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -47,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--preset", nargs="+", default=["intersective"], help=presets)
     add("--config", type=Path, help="TOML file with [decode] and [rank] settings over the preset's")
     add("--model", help="folder, hub name or smollm2-135m; default: the one the index was built for")
+    add("--keys", type=Path, help="keys of python -m seal_ir.encode, folder or file, instead of a model's")
     add("--fuse", help="with bm25, a run file or a Lucene index; SEAL's own run goes beside, run.seal.trec")
     add("--fusion", choices=METHODS, help="of ranks, with k = 60 (rrf, default), or of normalised scores")
     add("--alpha", type=float, help="SEAL's share in an interpolation (0.5)")
@@ -83,7 +96,10 @@ def main(arguments: list[str]) -> int:
             raise UsageError(f"--{name.replace('_', '-')} is {getattr(args, name)}; it must be at least 1")
     if not args.max_passage_delimiter:
         raise UsageError("--max-passage-delimiter is empty; give one or more characters, such as '#'")
-    configs = [_config(name, args) for name in dict.fromkeys(args.preset)]
+    configs = [
+        configured(name, args.config, beam=args.beam, rescore=args.rescore)
+        for name in dict.fromkeys(args.preset)
+    ]
     fusion = _fusion(args)
     places = Places.from_environment()
     directory = _index_directory(args, places)
@@ -106,15 +122,13 @@ def main(arguments: list[str]) -> int:
     if args.fuse is not None:
         bm25 = Bm25Config(hits=args.hits, threads=args.threads)
         hybrid = hybrid_with(args.fuse, searcher.index, topics, fusion, bm25, places.cache / "lucene")
-    _set_threads(args.threads)
-    _ = searcher.generator  # a model that cannot be loaded is told before any output is opened
+    decode, about = _decoding(searcher, topics, configs, args)
     started = time.monotonic()
     with ExitStack() as stack:
         for writer in writers:
             stack.enter_context(writer)
-        without = _search(searcher, topics, configs, writers, hybrid, args)
-    seconds = time.monotonic() - started
-    about: dict[str, Any] = {"n_topics": len(topics), "seconds": round(seconds, 1)}
+        without = _search(_Sources(searcher, decode, hybrid), topics, configs, writers, args)
+    about |= {"n_topics": len(topics), "seconds": round(time.monotonic() - started, 1)}
     if hybrid is not None:
         about["fusion"] = hybrid.description()
     for (path, _), config in zip(outputs, configs, strict=False):  # of the runs; the rest is beside them
@@ -139,15 +153,29 @@ def _tell_without(
         )
 
 
+def _decoding(
+    searcher: SealSearcher, topics: list[Query], configs: list[SearchConfig], args: argparse.Namespace
+) -> tuple[Decode, dict[str, Any]]:
+    """What gives topics their keys: a file, or the model, which is loaded here; and what to tell of it."""
+    if args.keys is not None:
+        if args.device is not None:
+            raise UsageError("--device does not go with --keys: no model runs; leave it out")
+        stored = StoredKeys(args.keys, searcher.index, topics, configs, model=args.model, dtype=args.dtype)
+        return stored.decoded, stored.description()
+    _set_threads(args.threads)
+    _ = searcher.generator  # a model that cannot be loaded is told before any output is opened
+    return lambda batch: searcher.decode_counted([topic.text for topic in batch]), {}
+
+
 def _search(
-    searcher: SealSearcher,
+    sources: _Sources,
     topics: list[Query],
     configs: list[SearchConfig],
     writers: list[RunWriter],
-    hybrid: Hybrid | None,
     args: argparse.Namespace,
 ) -> list[str]:
     """Decode each batch once and rank it under every config; returns the topics that SEAL has no hits for."""
+    searcher, decode, hybrid = sources
     progress = Progress(len(topics), "queries")
     without = []
     passage = ""
@@ -155,7 +183,7 @@ def _search(
 
     def decoded(batch: Sequence[Query]) -> list[QueryKeys]:
         nonlocal n_truncated
-        found = searcher.decode_counted([topic.text for topic in batch])
+        found = decode(batch)
         n_truncated += found.n_truncated
         return found.queries
 
@@ -191,17 +219,6 @@ def _written(hits: list[Hit], args: argparse.Namespace) -> list[Hit]:
     if args.remove_duplicates:
         hits = first_hits(hits)
     return fold_hits(hits, args.max_passage_delimiter, args.max_passage_hits) if args.max_passage else hits
-
-
-def _config(name: str, args: argparse.Namespace) -> SearchConfig:
-    config = preset(name)
-    if args.config:
-        config = from_toml(args.config, config)
-    if args.beam is not None:
-        config = replace(config, decode=replace(config.decode, beam=args.beam))
-    if args.rescore:
-        config = replace(config, decode=replace(config.decode, rescore=True))
-    return config
 
 
 def _index_directory(args: argparse.Namespace, places: Places) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 from seal_ir.config import SearchConfig
 from seal_ir.config import preset as preset_config
 from seal_ir.decode.beam import Decoded
-from seal_ir.decode.lazy import LazyGenerator, decode_under
+from seal_ir.decode.lazy import DEFAULT_BATCH_SIZE, LazyGenerator, decode_under
 from seal_ir.decode.model import Generator
 from seal_ir.decode.rescore import rescore
 from seal_ir.formats.named import Places
@@ -27,7 +27,6 @@ from seal_ir.search.documents import SealDocument, contents, raw
 from seal_ir.search.pipeline import batched, overlapped
 
 logger = logging.getLogger(__name__)
-DEFAULT_BATCH_SIZE = 8  # queries decoded together; larger batches gain little on a CPU
 
 
 class SealSearcher:

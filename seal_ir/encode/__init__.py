@@ -1,0 +1,1 @@
+"""Queries to keys with weights: Pyserini's encoder conventions, in Python and as a command."""

@@ -1,0 +1,148 @@
+"""`SealQueryEncoder`: Pyserini's `QueryEncoder` for keys, those of a model or those of a file."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from seal_ir.config import SearchConfig
+from seal_ir.config import preset as preset_config
+from seal_ir.decode.beam import Decoded
+from seal_ir.decode.lazy import LazyGenerator, decode_under
+from seal_ir.decode.model import Generator
+from seal_ir.encode.vectors import vector
+from seal_ir.errors import InputError
+from seal_ir.formats.files import shown
+from seal_ir.index.reader import Index
+from seal_ir.keys.files import file_to_read, iter_records
+from seal_ir.records import QueryKeys
+
+logger = logging.getLogger(__name__)
+
+
+class KeyEncoder:
+    """Lets a model write keys for an index; the model is loaded with the first query, or by `load`.
+
+    Attributes:
+        index: the open index.
+        config: preset and settings.
+        model: the model's name.
+    """
+
+    def __init__(
+        self,
+        index: str | Path,
+        model: str | Generator | None = None,
+        *,
+        config: SearchConfig | None = None,
+        device: str | None = None,
+        dtype: str | None = None,
+    ) -> None:
+        """Open an index; arguments and errors are those of `SealSearcher`."""
+        self.index = Index(index, check="bytes")
+        self.config = config or SearchConfig()
+        self._model = LazyGenerator(self.index, model, device, dtype)
+        self.model = self._model.name
+
+    def load(self) -> None:
+        """Load the model.
+
+        Raises:
+            ModelError: it cannot be loaded, or has another tokenizer than the index.
+        """
+        self._model.get()
+
+    def decode(self, queries: Sequence[str]) -> Decoded:
+        """The keys of each query; one batch."""
+        return decode_under(self._model.get(), self.index, queries, self.config)
+
+    def vector(self, keys: QueryKeys) -> dict[str, float]:
+        """Texts and weights of keys; see `vectors.vector`."""
+        return vector(keys, self.index, self.config.rank)
+
+
+class SealQueryEncoder:
+    """From a query to its n-grams and their weights, with the interface of Pyserini's sparse encoders.
+
+    It encodes with a model over an index, or looks queries up in a file of `python -m seal_ir.encode`.
+
+    Attributes:
+        has_model: whether it encodes with a model.
+        has_encoded_query: whether it looks queries up. (Both names are Pyserini's.)
+    """
+
+    def __init__(
+        self,
+        index: str | Path | None = None,
+        model: str | Generator | None = None,
+        encoded_query_dir: str | Path | None = None,
+        *,
+        preset: str = "intersective",
+        config: SearchConfig | None = None,
+        device: str | None = None,
+        dtype: str | None = None,
+    ) -> None:
+        """Open an index, or read encoded queries; the model is loaded with the first query.
+
+        Args:
+            index: an index directory.
+            model: folder, hub name or `smollm2-135m`, or a loaded model; default: the model that the
+                index was built for.
+            encoded_query_dir: instead of an index, encoded queries: their folder or file.
+            preset: whose weights; see `SealSearcher`.
+            config: settings instead of a preset.
+            device: where the model runs; default: CUDA where there is one.
+            dtype: see `load_generator`.
+
+        Raises:
+            ValueError: neither or both of index and encoded queries are given.
+            IndexDirError: there is no sound index.
+            InputError: the encoded queries cannot be read.
+            UsageError: unknown preset.
+        """
+        if (index is None) == (encoded_query_dir is None):
+            raise ValueError("give an index or encoded_query_dir, one of the two")
+        self._encoder: KeyEncoder | None = None
+        self._encoded: Mapping[str, Mapping[str, float]] = {}
+        if index is not None:
+            chosen = config or preset_config(preset)
+            self._encoder = KeyEncoder(index, model, config=chosen, device=device, dtype=dtype)
+        if encoded_query_dir is not None:
+            self._encoded = _read_vectors(Path(encoded_query_dir))
+        self.has_model, self.has_encoded_query = index is not None, encoded_query_dir is not None
+
+    @classmethod
+    def load_encoded_queries(cls, encoded_query_name: str | Path) -> SealQueryEncoder:
+        """An encoder that looks queries up in a folder or file; nothing is downloaded.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        return cls(encoded_query_dir=encoded_query_name)
+
+    def encode(self, query: str) -> dict[str, float]:
+        """N-grams of the query and their weights w(n, q) as ranking uses them, best first.
+
+        See `vectors.vector` and `ngram_text` for which n-grams there are and how they read.
+
+        Raises:
+            ModelError: the model cannot be loaded or does not fit the index.
+            InputError: the query is not among the encoded ones.
+        """
+        if self._encoder is not None:
+            decoded = self._encoder.decode([query])
+            if decoded.n_truncated:
+                logger.warning("the query was longer than the model reads and was cut")
+            return self._encoder.vector(decoded.queries[0])
+        if query not in self._encoded:
+            raise InputError(f"{shown(query)} is not among the encoded queries; encode it, or give an index")
+        return dict(self._encoded[query])
+
+
+def _read_vectors(path: Path) -> dict[str, Mapping[str, float]]:
+    """Vectors by query; of topics that ask the same the first."""
+    found: dict[str, Mapping[str, float]] = {}
+    for _, record, _ in iter_records(file_to_read(path)):
+        found.setdefault(record.query.text, record.vector)
+    return found
