@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from seal_ir.baselines import layouts, outputs
+from seal_ir.baselines import layouts, outputs, plots
 from seal_ir.baselines.figures import check_questions, measure, write_topics
 from seal_ir.baselines.plan import check_reached, chosen, imported, make_plan, stale
 from seal_ir.baselines.spec import Step, TableSpec
@@ -47,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--output", type=Path, default=Path("runs/eval"), help="folder of runs and results (%(default)s)")
     add("--fresh", action="store_true", help="make runs again that are there already")
     add("--format", default="text", choices=tuple(_FORMATS), help="of the table on stdout (%(default)s)")
+    add("--plots", action="store_true", help="also draw OUTPUT/TABLE.*.png and .svg (needs matplotlib)")
     add("--seed", type=int, default=0, help="of intervals and p values (%(default)s)")
     return parser
 
@@ -54,6 +55,8 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: list[str]) -> int:
     """Make the runs, measure them, write OUTPUT/TABLE.json, .csv, .md, .tex and .txt; 0 when done."""
     args = _parser().parse_args(arguments)
+    if args.plots:
+        plots.check_installed()
     places, options = Places.from_environment(), Resampling(seed=args.seed)
     spec = read_table(args.table, args.output, places)
     check_reached(spec, args.table)
@@ -80,6 +83,8 @@ def main(arguments: list[str]) -> int:
             file.write(text)
         if name == args.format:
             sys.stdout.write(text)
+    for path in plots.draw(spec, measured, args.output) if args.plots else []:
+        print(path, file=sys.stderr)
     return 0
 
 

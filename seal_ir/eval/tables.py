@@ -92,7 +92,7 @@ class Statistics:
             n_systems = len({comparison.system for comparison in self.comparisons})
             parts.append(
                 f"p: paired randomisation test, two-sided, exact or {drawn.permutations:,} permutations;"
-                f" Holm over {n_systems} systems"
+                f" Holm over the {n_systems} compared"
             )
         return "; ".join([*parts, f"over topics, seed {drawn.seed}"])
 

@@ -182,3 +182,13 @@ def test_damaged_timings_are_told(call: Runner, tmp_path: Path) -> None:
     path = tmp_path / "results" / "two" / "steps.json"
     path.write_text("[1]", encoding="utf-8")
     assert_fault(call(main, *arguments(tmp_path, two())), 1, "steps.json: no timings", "remove it")
+
+
+def test_plots_are_drawn_beside_the_table(call: Runner, tmp_path: Path) -> None:
+    text = two().replace('"Rprec"]', '"Success@2"]')
+    assert not list((tmp_path / "results").glob("*.png"))
+    done = call(main, *arguments(tmp_path, text, "--plots"))
+    assert done.code == 0, done.err
+    drawn = [tmp_path / "results" / f"two.two.hits{suffix}" for suffix in (".png", ".svg")]
+    assert all(path.stat().st_size > 1000 for path in drawn)
+    assert done.err.splitlines()[-2:] == list(map(str, drawn))

@@ -260,7 +260,7 @@ def test_runs_are_compared_with_a_baseline(
     assert [row[1] for row in compared] == ["a", "b", "c"]
     assert compared[1][-2:] == ["0.2500", "4/2/0"]  # p 2/16, twice that by Holm
     assert compared[2][-2:] == ["1.0000", "0/5/1"]  # topic 6, which c lacks, is a tie at 0
-    assert "Holm over 2 systems; over topics, seed 3" in out
+    assert "Holm over the 2 compared; over topics, seed 3" in out
     value = json.loads(output.read_text(encoding="utf-8"))
     assert [(found["system"], found["measure"], found["p"]) for found in value["comparisons"][:2]] == [
         ("b", "Success@1", 0.125),

@@ -102,7 +102,7 @@ def test_tables_show_comparisons() -> None:
     assert same.split()[-3:] == ["1.0000", "1.0000", "0/6/0"]
     assert text[-1] == (
         "# 95 % intervals: percentile bootstrap, 10,000 resamples; p: paired randomisation test,"
-        " two-sided, exact or 10,000 permutations; Holm over 2 systems; over topics, seed 4"
+        " two-sided, exact or 10,000 permutations; Holm over the 2 compared; over topics, seed 4"
     )
     markdown = as_markdown(table).splitlines()
     assert "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |" in markdown
