@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
         plots.check_installed()
     places, options = Places.from_environment(), Resampling(seed=args.seed)
     spec = read_table(args.table, args.output, places)
-    check_reached(spec, args.table)
+    check_reached(spec, args.table, places.cache)
     spec = chosen(imported(spec, args.run), args.systems or ["*"])
     plan = make_plan(spec, places.cache)
     for topics in plan.topics:

@@ -98,8 +98,8 @@ def make_plan(spec: TableSpec, cache: Path) -> Plan:
             lacks.append(Lack(row.system, "", (Need(row.missing),)))
         for topics in (known for known in spec.topics if known.name in row.runs):
             maker = graph.makers.get(row.runs[topics.name])
-            ends = [] if maker is None else [maker]
-            needs = graph.unmet_of(ends, topics.needs if ends else ())
+            ends = [*([] if maker is None else [maker]), *_answer_steps(spec, topics, graph.makers, cache)]
+            needs = graph.unmet_of(ends, topics.needs if maker is not None else ())
             if needs:
                 lacks.append(Lack(row.system, topics.name, needs, graph.commands(ends)))
             else:
@@ -120,7 +120,7 @@ def make_plan(spec: TableSpec, cache: Path) -> Plan:
     )
 
 
-def check_reached(spec: TableSpec, path: Path) -> None:
+def check_reached(spec: TableSpec, path: Path, cache: Path) -> None:
     """Refuses a step that would never be performed, because no row and no step of a row reads its files.
 
     Raises:
@@ -128,7 +128,11 @@ def check_reached(spec: TableSpec, path: Path) -> None:
     """
     makers = _makers(spec.steps)
     read = [run for row in spec.rows for run in row.runs.values()]
-    ends = [i for made, i in makers.items() if made in read or _sized(made, spec.rows)]
+    ends = [
+        i
+        for made, i in makers.items()
+        if made in read or _sized(made, spec.rows) or _of_index(spec, made, cache)
+    ]
     left = sorted(set(range(len(spec.steps))) - _chain(_before(spec.steps, makers), ends))
     if left:
         raise InputError(
@@ -178,6 +182,19 @@ class _Graph:
         """The commands of these steps and of those before them that were not done, in order."""
         todo = (self.steps[i] for i in sorted(self.chain(ends)))
         return tuple(str(step) for step in todo if not all(path.exists() for path in step.makes))
+
+
+def _answer_steps(spec: TableSpec, topics: Topics, makers: Mapping[Path, int], cache: Path) -> list[int]:
+    """The steps that make the index which answers are looked up in, if the set has answers to look up."""
+    if not any(name.startswith("AnswerAccuracy@") for name in topics.measures):
+        return []
+    return [i for made, i in makers.items() if _of_index(spec, made, cache)]
+
+
+def _of_index(spec: TableSpec, file: Path, cache: Path) -> bool:
+    """Whether a file belongs to the index that the table names, by its folder or its name."""
+    places = (Path(spec.index), cache / "indexes" / spec.index) if spec.index else ()
+    return any(_holds(place, file) for place in places)
 
 
 def _graph(spec: TableSpec, cache: Path) -> _Graph:

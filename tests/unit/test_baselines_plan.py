@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -196,14 +197,14 @@ def test_a_step_that_nothing_reads_is_told(places: Places, tmp_path: Path) -> No
     spec = read_table(
         write_table(tmp_path, CHAIN.replace("--index {here}/index --t", "--index x --t")), tmp_path, places
     )
-    check_reached(spec, tmp_path / "chain.toml")  # the size of the index is asked for
+    check_reached(spec, tmp_path / "chain.toml", tmp_path)  # the size of the index is asked for
     text = CHAIN.replace("--index {here}/index --t", "--index x --t").replace('size_of = "{here}/index"', "")
     spec = read_table(write_table(tmp_path, text), tmp_path, places)
     with pytest.raises(InputError, match=r"t.toml: no row needs .*/index/index.json, which a step makes"):
-        check_reached(spec, Path("t.toml"))
+        check_reached(spec, Path("t.toml"), tmp_path)
     text = two() + step("unread.trec", "good.trec")
     with pytest.raises(InputError, match=r"no row needs .*unread.trec"):
-        check_reached(read_table(write_table(tmp_path, text), tmp_path, places), Path("t.toml"))
+        check_reached(read_table(write_table(tmp_path, text), tmp_path, places), Path("t.toml"), tmp_path)
 
 
 def test_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,3 +222,26 @@ def test_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for there in (True, False):
         monkeypatch.setattr("seal_ir.baselines.needs._has_gpu", lambda there=there: there)
         assert is_met(GPU, tmp_path) is there
+
+
+def test_the_index_that_answers_are_looked_up_in_is_made(places: Places, tmp_path: Path) -> None:
+    text = two(head='index = "x"').replace('"Success@1"', '"AnswerAccuracy@1"') + (
+        "[[step]]\ncommand = '-m build --index {cache}/indexes/x'\nmakes = ['{cache}/indexes/x/index.json']\n"
+        "needs = ['never']\n[need.never]\nwhat = 'a corpus'\n"
+    )
+    spec = read_table(write_table(tmp_path, text), tmp_path / "results", places)
+    check_reached(spec, Path("t.toml"), places.cache)
+    run = places.data / "good.trec" if places.data else Path()
+    spec = chosen(imported(spec, [f"Mine={run}"]), ["The good", "Mine"])
+    plan = make_plan(spec, places.cache)
+    assert [(lack.system, lack.needs) for lack in plan.lacks] == [
+        ("The good", (Need("a corpus"),)),
+        ("Mine", (Need("a corpus"),)),
+    ]
+    touch(places.cache / "indexes" / "x" / "index.json")
+    assert make_plan(spec, places.cache).lacks == ()
+    spec = read_table(write_table(tmp_path, text.replace("needs = ['never']", "")), tmp_path, places)
+    (places.cache / "indexes" / "x" / "index.json").unlink()
+    assert len(make_plan(chosen(spec, ["The half"]), places.cache).steps) == 2
+    with pytest.raises(InputError, match="no row needs .*index.json"):
+        check_reached(replace(spec, index="y"), Path("t.toml"), places.cache)
