@@ -361,9 +361,9 @@ def test_the_default_model_from_keys_and_directly(tmp_path: Path) -> None:
     built = spawn("seal_ir.index", "--input", corpus, "--index", tmp_path / "i", **one)
     assert built.code == 0, built.err
     topics = tmp_path / "topics.tsv"
-    some = read_topics(ROOT / "collections" / "demo" / "topics.tsv")[:5]
+    some = read_topics(ROOT / "collections" / "demo" / "topics.tsv")[:3]
     topics.write_text("".join(f"{topic.id}\t{topic.text}\n" for topic in some), encoding="utf-8")
-    same = ["--index", tmp_path / "i", "--beam", 5, "--batch-size", 3, "--threads", 1]
+    same = ["--index", tmp_path / "i", "--beam", 5, "--batch-size", 2, "--threads", 1]
     keys = spawn("seal_ir.encode", "input", "--corpus", topics, "output", "--embeddings", tmp_path / "k",
                  "encoder", *same, **one)  # fmt: skip
     assert keys.code == 0, keys.err

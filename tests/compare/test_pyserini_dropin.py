@@ -56,6 +56,7 @@ found = {
     name: entries(value) for name, value in namespace.items()
     if is_hits(value) or (isinstance(value, dict) and value and all(map(is_hits, value.values())))
 }
+found["vectors"] = [namespace["vector"], namespace["looked_up"]]
 found["environment"] = sorted(os.environ)
 Path(sys.argv[2]).write_text(json.dumps(found))
 """
@@ -220,6 +221,20 @@ def test_bm25_run(found: Any, folder: Path) -> None:
     )
     about = json.loads((runs / "lucene-demo" / "seal-ir.json").read_text(encoding="utf-8"))
     assert about["counts"].startswith("read 157 = indexed 157 ")
+
+
+def test_encoding(found: Any, folder: Path) -> None:
+    """The run from stored keys is the direct one; weights differ by what another batch rounds differently."""
+    runs = folder / "runs"
+    assert (runs / "seal.keys.trec").read_bytes() == (runs / "seal.demo.trec").read_bytes() != b""
+    encoded, looked_up = found["vectors"]
+    assert len(encoded) >= 10
+    assert {text for text, weight in encoded.items() if weight > 0.01} <= set(looked_up)
+    assert all(looked_up.get(text, 0) == pytest.approx(encoded.get(text, 0), abs=1e-3) for text in encoded)
+    lines = (runs / "keys.demo" / "embeddings.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    topics = [(query.id, query.text) for query in read_topics(DEMO / "topics.tsv")[:N_TOPICS]]
+    assert [(record["id"], record["contents"]) for record in records] == topics
 
 
 def test_dpr_evaluation(found: Any, folder: Path) -> None:

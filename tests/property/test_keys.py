@@ -25,7 +25,7 @@ from seal_ir.records import Key, Query, QueryKeys, Unigrams
 from tests import tiny
 from tests.keys import assert_equal, random_keys
 
-FILES = settings(deadline=None)
+FILES = settings(max_examples=50, deadline=None)
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
 ID = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8).filter(
     lambda text: text.split() == [text]
