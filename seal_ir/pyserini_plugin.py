@@ -71,6 +71,25 @@ def lucene_searcher(index_dir: str | Path) -> Any:
         ) from error
 
 
+def faiss_searcher(index_dir: str | Path, encoder: str, source: str, **options: Any) -> Any:
+    """Pyserini's `FaissSearcher` on a local index, with one of Pyserini's encoders of queries.
+
+    Args:
+        index_dir: a directory with `index` and `docid`.
+        encoder: the encoder's class in `pyserini.encode`, such as "AutoQueryEncoder".
+        source: folder or hub name of its weights.
+        options: the class's own.
+
+    Raises:
+        UsageError: see `start_java`, which Pyserini needs here too.
+    """
+    start_java()
+    with _told():
+        from pyserini import encode
+        from pyserini.search.faiss import FaissSearcher
+    return FaissSearcher(str(index_dir), getattr(encode, encoder)(source, **options))
+
+
 def is_lucene_index(directory: Path) -> bool:
     """Whether a directory holds a finished Lucene index."""
     return directory.is_dir() and any(directory.glob("segments_*"))

@@ -43,8 +43,8 @@ def load_generator(name: str, device: str | None = None, dtype: str | None = Non
         ModelError: the model cannot be found or loaded, or its description does not fit it.
         UsageError: device or dtype is unknown or not available.
     """
-    torch_device = _device(device)
-    torch_dtype = _dtype(dtype, torch_device)
+    torch_device = chosen_device(device)
+    torch_dtype = chosen_dtype(dtype, torch_device)
     files = find_model(name)
     tokenizer = load_tokenizer(files)
     network = load_network(files, torch_dtype).to(torch_device)
@@ -70,7 +70,7 @@ def load_network(files: ModelFiles, dtype: torch.dtype) -> Any:
         merge_adapter(network, files.folder)
         return network.to(dtype)
     files = _converted(files)
-    with _quiet_transformers():
+    with quiet_transformers():
         try:
             config = AutoConfig.from_pretrained(files.source)
             auto = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
@@ -119,7 +119,7 @@ def _converted(files: ModelFiles) -> ModelFiles:
         return files
     logger.info("dequantising %s into %s (once)", files.gguf.name, files.cache)
     files.cache.mkdir(parents=True, exist_ok=True)
-    with _quiet_transformers():
+    with quiet_transformers():
         network = AutoModelForCausalLM.from_pretrained(
             files.source,
             gguf_file=files.gguf.name,
@@ -142,7 +142,7 @@ def _strip_quantisation(path: Path) -> None:
 
 
 @contextmanager
-def _quiet_transformers() -> Iterator[None]:
+def quiet_transformers() -> Iterator[None]:
     """No progress bars of transformers inside the block; the user sees ours."""
     theirs: Any = transformers_logging
     verbosity, bar = theirs.get_verbosity(), theirs.is_progress_bar_enabled()
@@ -156,7 +156,12 @@ def _quiet_transformers() -> Iterator[None]:
             theirs.enable_progress_bar()
 
 
-def _device(device: str | None) -> torch.device:
+def chosen_device(device: str | None) -> torch.device:
+    """The device of a name; CUDA where there is one if it has none.
+
+    Raises:
+        UsageError: it is not available here.
+    """
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -177,7 +182,12 @@ def fastest_dtype(device: torch.device) -> str:
     return "bfloat16" if has else "float32"
 
 
-def _dtype(dtype: str | None, device: torch.device) -> torch.dtype:
+def chosen_dtype(dtype: str | None, device: torch.device) -> torch.dtype:
+    """The precision of a name on a device: float32 if it has none; "auto" is that of `fastest_dtype`.
+
+    Raises:
+        UsageError: there is no such precision.
+    """
     if dtype is None:
         return torch.float32
     if dtype == AUTO:

@@ -1,4 +1,4 @@
-"""Two rankings of one topic made into one, with the arithmetic of `pyserini.fusion`; no files, no Java."""
+"""Rankings of one topic made into one, with the arithmetic of `pyserini.fusion`; no files, no Java."""
 
 from __future__ import annotations
 
@@ -48,18 +48,20 @@ def fuse(first: Sequence[Entry], second: Sequence[Entry], fusion: Fusion) -> lis
     No document may come twice in a ranking; either may be empty.
     """
     if fusion.method == "rrf":
-        parts = [_reciprocal_ranks(entries, fusion.rrf_k) for entries in (first, second)]
-    else:
-        weights = (fusion.alpha, 1 - fusion.alpha)
-        parts = [
-            [(docid, score * weight) for docid, score in normalised(entries)]
-            for entries, weight in zip((first, second), weights, strict=True)
-        ]
-    scores: dict[str, float] = {}
-    for part in parts:
-        for docid, score in part:
-            scores[docid] = scores.get(docid, 0.0) + score
-    return sorted(scores.items(), key=lambda entry: (-entry[1], entry[0]))
+        return fuse_ranks((first, second), fusion.rrf_k)
+    weights = (fusion.alpha, 1 - fusion.alpha)
+    return _summed(
+        [(docid, score * weight) for docid, score in normalised(entries)]
+        for entries, weight in zip((first, second), weights, strict=True)
+    )
+
+
+def fuse_ranks(rankings: Iterable[Sequence[Entry]], rrf_k: int = 60) -> list[Entry]:
+    """All documents of any number of rankings, each best first, by `Fusion`'s rrf; equal ones by docid."""
+    return _summed(
+        [(docid, 1 / (rrf_k + rank)) for rank, (docid, _) in enumerate(entries, start=1)]
+        for entries in rankings
+    )
 
 
 def normalised(entries: Sequence[Entry]) -> list[Entry]:
@@ -71,5 +73,9 @@ def normalised(entries: Sequence[Entry]) -> list[Entry]:
     return [(docid, (score - low) / (high - low)) for docid, score in entries]
 
 
-def _reciprocal_ranks(entries: Sequence[Entry], rrf_k: int) -> list[Entry]:
-    return [(docid, 1 / (rrf_k + rank)) for rank, (docid, _) in enumerate(entries, start=1)]
+def _summed(parts: Iterable[Iterable[Entry]]) -> list[Entry]:
+    scores: dict[str, float] = {}
+    for part in parts:
+        for docid, score in part:
+            scores[docid] = scores.get(docid, 0.0) + score
+    return sorted(scores.items(), key=lambda entry: (-entry[1], entry[0]))

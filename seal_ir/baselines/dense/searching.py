@@ -1,0 +1,93 @@
+"""Searching a dense index through Pyserini: its FaissSearcher, its query encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seal_ir.baselines.dense.encoders import DPR_QUESTION, EncoderFiles
+from seal_ir.baselines.dense.index_dir import is_faiss_index
+from seal_ir.errors import IndexDirError, ModelError, SealError, UsageError
+from seal_ir.pyserini_plugin import faiss_searcher
+from seal_ir.records import Hit, Query
+
+_BATCH = 64  # topics searched at a time
+
+
+@dataclass(frozen=True, slots=True)
+class DenseConfig:
+    """How to search.
+
+    Attributes:
+        hits: documents per topic.
+        threads: Faiss's.
+    """
+
+    hits: int = 100
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse values that mean nothing."""
+        for name in ("hits", "threads"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+
+def search(
+    directory: Path, questions: EncoderFiles, topics: Sequence[Query], config: DenseConfig
+) -> Iterator[tuple[Query, list[Hit]]]:
+    """Each topic, in order, with its hits, best first; scores are inner products.
+
+    Args:
+        directory: a Faiss index in Pyserini's layout.
+        questions: the encoder of questions, which runs on the CPU.
+        topics: what to search.
+        config: how.
+
+    Raises:
+        IndexDirError: no such index there, or one that cannot be read.
+        ModelError: the encoder cannot be loaded, or has vectors of another length than the index.
+        UsageError: Pyserini or Java is missing.
+    """
+    searcher = _searcher(directory, questions)
+    k = min(config.hits, searcher.num_docs)
+    for at in range(0, len(topics), _BATCH):
+        batch = topics[at : at + _BATCH]
+        texts, qids = [topic.text for topic in batch], [topic.id for topic in batch]
+        found = searcher.batch_search(texts, qids, k=k, threads=config.threads)
+        for topic in batch:
+            yield topic, [Hit(str(entry.docid), float(entry.score)) for entry in found[topic.id]]
+
+
+def _searcher(directory: Path, questions: EncoderFiles) -> Any:
+    if not is_faiss_index(directory):
+        raise IndexDirError(f"{directory}: no Faiss index; build one with python -m seal_ir.baselines.dense")
+    from seal_ir.decode.pretrained import quiet_transformers
+
+    name, options = _pyserini_encoder(questions)
+    try:
+        with quiet_transformers():
+            searcher = faiss_searcher(directory, name, questions.source, **options)
+    except SealError:
+        raise
+    except Exception as error:  # noqa: BLE001 - Faiss, transformers and Pyserini raise many kinds
+        reason = " ".join(str(error).split())[:200]
+        raise IndexDirError(
+            f"{directory}: Pyserini cannot search it with {questions.name} ({reason})"
+        ) from error
+    n_values = len(searcher.query_encoder.encode("a"))
+    if n_values != searcher.dimension:
+        raise ModelError(
+            f"{questions.name}: has vectors of {n_values} numbers, {directory} of {searcher.dimension}; "
+            "give the --query-encoder that it was made for"
+        )
+    return searcher
+
+
+def _pyserini_encoder(questions: EncoderFiles) -> tuple[str, dict[str, Any]]:
+    """Pyserini's class for an encoder of questions, and its options."""
+    if questions.family == DPR_QUESTION:
+        return "DprQueryEncoder", {}
+    return "AutoQueryEncoder", {"pooling": questions.pooling, "l2_norm": questions.normalised}

