@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--config", type=Path, help="TOML file with [decode] and [rank] settings over the preset's")
     add("--model", help="folder, hub name or smollm2-135m; default: the one the index was built for")
     add("--keys", type=Path, help="keys of python -m seal_ir.encode, folder or file, instead of a model's")
-    add("--fuse", help="with bm25, a run file or a Lucene index; SEAL's own run goes beside, run.seal.trec")
+    add("--fuse", help="fuse with bm25, a run file or a Lucene index; SEAL's own run goes to run.seal.trec")
     add("--fusion", choices=METHODS, help="of ranks, with k = 60 (rrf, default), or of normalised scores")
     add("--alpha", type=float, help="SEAL's share in an interpolation (0.5)")
     add("--beam", type=int, help="hypotheses kept per step (15)")

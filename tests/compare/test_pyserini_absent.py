@@ -42,7 +42,10 @@ def without(*arguments: object, cwd: Path = ROOT) -> subprocess.CompletedProcess
 
 @pytest.mark.parametrize(
     "module",
-    ["seal_ir.index", "seal_ir.search", "seal_ir.eval", "seal_ir.baselines.bm25"],
+    [
+        *("seal_ir.index", "seal_ir.search", "seal_ir.eval"),
+        *(f"seal_ir.baselines.{name}" for name in ("bm25", "dense", "gar", "gensim_bm25")),
+    ],
 )
 def test_help(module: str) -> None:
     done = without(module, "--help")
@@ -66,18 +69,32 @@ def test_index_and_evaluate(tmp_path: Path) -> None:
 def test_lucene_says_what_it_needs(tmp_path: Path) -> None:
     run, lucene = tmp_path / "run.trec", tmp_path / "lucene"
     words = ["--input", DEMO / "corpus.jsonl", "--lucene", lucene, "--topics", "demo", "--output", run]
-    for command in (["seal_ir.baselines.bm25", *words], ["seal_ir.pyserini_plugin", "pyserini.index.lucene"]):
+    dense = ["seal_ir.baselines.dense", *words[:2], "--faiss", tmp_path / "faiss", *words[4:]]
+    gar = ["seal_ir.baselines.gar", *words, "--expansions", DEMO / "topics.tsv"]
+    plugin = ["seal_ir.pyserini_plugin", "pyserini.index.lucene"]
+    for command in (["seal_ir.baselines.bm25", *words], dense, gar, plugin):
         done = without(*command, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith(NEEDS_PYSERINI)
         assert done.stderr.endswith("); pip install 'seal-ir[pyserini]'\n")
         assert done.stderr.count("\n") == 1
-    assert not run.exists()
-    assert not lucene.exists()
+    assert not [path for path in (run, lucene, tmp_path / "faiss") if path.exists()]
+
+
+def test_a_hybrid_search_says_so_before_it_decodes(tmp_path: Path) -> None:
+    index, run = tmp_path / "index", tmp_path / "run.trec"
+    tiny.build(index)  # its model does not exist: loading it would be another fault
+    words = ["--topics", "demo", "--index", index, "--output", run, "--fuse", "bm25"]
+    done = without("seal_ir.search", *words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(NEEDS_PYSERINI)
+    assert done.stderr.endswith("); pip install 'seal-ir[pyserini]'\n")
+    assert done.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
 def test_import_is_light() -> None:
-    code = "import sys, seal_ir.pyserini_plugin, seal_ir.baselines.bm25; print(*sys.modules)"
+    code = "import sys, seal_ir.baselines.dense.searching, seal_ir.baselines.gar; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
     assert not {*FOREIGN, "torch", "transformers"} & set(done.stdout.split())
 

@@ -56,6 +56,7 @@ found = {
     name: entries(value) for name, value in namespace.items()
     if is_hits(value) or (isinstance(value, dict) and value and all(map(is_hits, value.values())))
 }
+found["weighted"] = namespace["weighted"]
 found["vectors"] = [namespace["vector"], namespace["looked_up"]]
 found["environment"] = sorted(os.environ)
 Path(sys.argv[2]).write_text(json.dumps(found))
@@ -144,6 +145,21 @@ def rrf(rankings: list[list[str]], k: int = 60) -> dict[str, float]:
     return scores
 
 
+def interpolated(first: Entries, second: Entries, alpha: float) -> dict[str, float]:
+    """Scores spread over [0, 1], weighted and added."""
+    scores: dict[str, float] = defaultdict(float)
+    for entries, weight in ((first, alpha), (second, 1 - alpha)):
+        values = [score for _, score in entries]
+        for docid, score in entries:
+            scores[docid] += weight * (score - min(values)) / (max(values) - min(values))
+    return scores
+
+
+def sorted_by_pyserini(entries: Entries) -> Entries:
+    """Its order of equal scores is by docid."""
+    return sorted(entries, key=lambda entry: (-entry[1], entry[0]))
+
+
 def check_ranking(entries: Entries, expected: dict[str, float], n: int) -> None:
     """The entries are the n best of the expected scores; which of equal ones come first is free."""
     assert len(entries) == min(n, len(expected))
@@ -209,6 +225,25 @@ def test_fusion_of_run_files(folder: Path) -> None:
     assert list(fused) == sorted(runs[0])
     for qid, entries in fused.items():
         check_ranking(entries, rrf([[docid for docid, _ in run.get(qid, [])[:20]] for run in runs]), 20)
+
+
+def test_hybrid_in_one_command(found: Any, folder: Path) -> None:
+    """BM25 over the index's own documents is BM25 over the collection; the fusion is `pyserini.fusion`'s."""
+    runs = folder / "runs"
+    run, seal, bm25 = (read_run(runs / f"hybrid.demo{name}.trec") for name in ("", ".seal", ".bm25"))
+    assert (runs / "hybrid.demo.seal.trec").read_bytes() == (runs / "seal.demo.trec").read_bytes()
+    assert bm25 == {qid: entries[:20] for qid, entries in read_run(runs / "bm25.demo.trec").items()}
+    theirs = read_run(runs / "fused.demo.trec")
+    assert run.keys() == theirs.keys()
+    for qid, entries in run.items():
+        assert [docid for docid, _ in entries] == [docid for docid, _ in sorted_by_pyserini(theirs[qid])]
+        assert dict(entries) == pytest.approx(dict(theirs[qid]), abs=1e-5)
+    for qid, entries in found["weighted"].items():
+        expected = interpolated(seal.get(qid, []), bm25[qid], 0.3)
+        check_ranking([(docid, score) for docid, score in entries], expected, 40)
+    (twin,) = (folder / "cache" / "lucene").iterdir()
+    about = json.loads((runs / "hybrid.demo.trec.config.json").read_text(encoding="utf-8"))
+    assert about["fusion"]["lucene"] == str(twin)
 
 
 def test_bm25_run(found: Any, folder: Path) -> None:

@@ -22,7 +22,8 @@ class Lucene:
 
     def __init__(self) -> None:
         self.given: list[dict[str, str]] = []
-        self.short, self.fails = 0, None
+        self.short = 0
+        self.fails: BaseException | None = None
 
     def build(self, source: Path, target: Path, threads: int) -> int:
         if self.fails is not None:
@@ -101,12 +102,12 @@ def test_lucene_that_takes_too_few_leaves_nothing(lucene: Lucene, tiny_index: Pa
     assert names(folder) == []
 
 
-@pytest.mark.parametrize("fault", [IndexDirError("it said no"), KeyboardInterrupt()])
+@pytest.mark.parametrize("fault", [IndexDirError, KeyboardInterrupt])
 def test_a_build_that_fails_leaves_nothing(
-    lucene: Lucene, tiny_index: Path, folder: Path, fault: BaseException
+    lucene: Lucene, tiny_index: Path, folder: Path, fault: type[BaseException]
 ) -> None:
-    lucene.fails = fault
-    with pytest.raises(type(fault)):
+    lucene.fails = fault("it said no")
+    with pytest.raises(fault, match="it said no"):
         lucene_twin(Index(tiny_index), folder)
     assert names(folder) == []
     lucene.fails = None
