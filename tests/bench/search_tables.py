@@ -1,4 +1,4 @@
-"""Markdown tables of runs/bench/search.json for docs/performance.md: `python tests/bench/search_tables.py`."""
+"""Tables of runs/bench/search.json for docs/performance.md: `python tests/bench/search_tables.py [FILE]`."""
 
 from __future__ import annotations
 
