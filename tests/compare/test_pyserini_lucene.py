@@ -30,7 +30,8 @@ DOCUMENTS = [
     {"id": "empty", "contents": " \n "},
     {"id": "title-only", "title": "Zebra", "contents": "Zebra\n"},
 ]
-TOPICS = "z9\tdog\na0\tthe\n10\tblack cat\n007\tcafé \U0001f600 AND (zebra\n"
+LONG = " ".join(f"word{i}" for i in range(3000))  # Lucene would stop at 1,024 different ones
+TOPICS = f"long\tzebra {LONG}\nz9\tdog\na0\tthe\n10\tblack cat\n007\tcafé \U0001f600 AND (zebra\n"
 
 # One JVM for all of it: what went wrong or came out, by name.
 SCRIPT = """
@@ -119,13 +120,14 @@ def test_run(found: Any, folder: Path) -> None:
     assert (found["run"], found["again"]) == (0, 0)
     run = read_run(folder / "one.trec")
     # The topics' order; "the" is a stop word and finds nothing; ties by docid.
-    assert list(run) == ["z9", "10", "007"]
+    assert list(run) == ["long", "z9", "10", "007"]
+    assert [docid for docid, _ in run["long"]] == ["title-only"]
     assert [docid for docid, _ in run["10"]] == ["a", "b"]
     assert {docid for docid, _ in run["z9"]} == {"dpr", "é\U0001f600#1"}
     assert {docid for docid, _ in run["007"]} == {"title-only", "é\U0001f600#1"}
     assert (folder / "one.trec").read_text(encoding="utf-8").split()[-1] == "bm25"
     other = read_run(folder / "k1.trec")
-    assert [len(entries) for entries in other.values()] == [1, 1, 1]
+    assert [len(entries) for entries in other.values()] == [1, 1, 1, 1]
     assert other["10"] != run["10"][:1]
 
 
