@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,22 +13,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seal_ir.command import run
-from seal_ir.config import PRESETS, SearchConfig, configured, covering
+from seal_ir.config import SearchConfig, configured, covering
 from seal_ir.decode.beam import Decoded
-from seal_ir.decode.lazy import DEFAULT_BATCH_SIZE
 from seal_ir.errors import UsageError
 from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.named import Places, resolve_topics
 from seal_ir.formats.pages import first_hits, fold_hits
-from seal_ir.formats.topics import TOPICS_FORMATS, datapoint_inputs, read_topics
-from seal_ir.formats.trec import OUTPUT_FORMATS, RunWriter
+from seal_ir.formats.topics import datapoint_inputs, read_topics
+from seal_ir.formats.trec import RunWriter
 from seal_ir.index.engine import utf8
 from seal_ir.index.registry import index_directory, index_for
 from seal_ir.progress import Progress
 from seal_ir.records import Hit, Query, QueryKeys
 from seal_ir.search.bm25 import Bm25Config
-from seal_ir.search.fusion import METHODS, Fusion
-from seal_ir.search.hybrid import BM25, Hybrid, hybrid_with, is_searched, name_of
+from seal_ir.search.hybrid import Hybrid, hybrid_with
+from seal_ir.search.options_command import fusion_of, is_stream, outputs_of, parsed
 from seal_ir.search.pipeline import batched, overlapped
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.search.stored import StoredKeys
@@ -46,67 +44,20 @@ class _Sources(NamedTuple):
     hybrid: Hybrid | None
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m seal_ir.search", description="Search topics with SEAL and write a run file."
-    )
-    add = parser.add_argument
-    add("--topics", required=True, help="file, or a name such as nq-test or demo")
-    add("--index", help="directory or registered name; default: the best one built for these topics")
-    add("--output", type=Path, required=True, help="run file; with several presets, run.PRESET.trec each")
-    add("--hits", type=int, default=100, help="documents per topic (%(default)s)")
-    presets = f"one or more of {', '.join(PRESETS)}; published is a slow baseline for benchmarks only"
-    add("--preset", nargs="+", default=["intersective"], help=presets)
-    add("--config", type=Path, help="TOML file with [decode] and [rank] settings over the preset's")
-    add("--model", help="folder, hub name or smollm2-135m; default: the one the index was built for")
-    add("--keys", type=Path, help="keys of python -m seal_ir.encode, folder or file, instead of a model's")
-    add("--fuse", help="fuse with bm25, a run file or a Lucene index; SEAL's own run goes to run.seal.trec")
-    add("--fusion", choices=METHODS, help="of ranks, with k = 60 (rrf, default), or of normalised scores")
-    add("--alpha", type=float, help="SEAL's share in an interpolation (0.5)")
-    add("--beam", type=int, help="hypotheses kept per step (15)")
-    add(
-        "--rescore",
-        action="store_true",
-        help="read all keys in a second pass of the model; changes only time",
-    )
-    add("--batch-size", type=int, default=DEFAULT_BATCH_SIZE, help="queries decoded together (%(default)s)")
-    add(
-        "--threads",
-        type=int,
-        default=os.cpu_count() or 1,
-        help="of torch, and of ranking (%(default)s)",
-    )
-    add("--device", help="cpu, cuda, cuda:1; default: CUDA where there is one")
-    add("--dtype", help="float32 (default), bfloat16, float16, or auto: what the device does fastest")
-    add("--tag", help="sixth column of the run (default: seal-PRESET, seal-PRESET+bm25 when fused)")
-    add("--topics-format", default="auto", choices=TOPICS_FORMATS, help="auto looks into the file")
-    add("--output-format", default="trec", choices=OUTPUT_FORMATS, help="(%(default)s)")
-    add("--remove-duplicates", action="store_true", help="keep the first hit of each docid only")
-    add("--max-passage", action="store_true", help="write pages: the first passage of each, under its id")
-    add("--max-passage-hits", type=int, default=100, help="pages per topic (%(default)s)")
-    add("--max-passage-delimiter", default="#", help="what ends the page in a docid (%(default)s)")
-    return parser
-
-
 def main(arguments: list[str]) -> int:
     """Search; 0 when the runs are written."""
-    args = _parser().parse_args(arguments)
-    for name in ("hits", "batch_size", "threads", "max_passage_hits"):
-        if getattr(args, name) < 1:
-            raise UsageError(f"--{name.replace('_', '-')} is {getattr(args, name)}; it must be at least 1")
-    if not args.max_passage_delimiter:
-        raise UsageError("--max-passage-delimiter is empty; give one or more characters, such as '#'")
+    args = parsed(arguments)
     configs = [
         configured(name, args.config, beam=args.beam, rescore=args.rescore)
         for name in dict.fromkeys(args.preset)
     ]
-    fusion = _fusion(args)
+    fusion = fusion_of(args)
     places = Places.from_environment()
     directory = _index_directory(args, places)
     topics_path = resolve_topics(args.topics, places)
     topics = read_topics(topics_path, args.topics_format)
     inputs = datapoint_inputs(topics_path, topics, args.topics_format)
-    outputs = _outputs(args, configs)
+    outputs = outputs_of(args, configs)
     writers = [
         RunWriter(path, tag=tag, output_format=args.output_format, inputs=inputs) for path, tag in outputs
     ]
@@ -132,7 +83,7 @@ def main(arguments: list[str]) -> int:
     if hybrid is not None:
         about["fusion"] = hybrid.description()
     for (path, _), config in zip(outputs, configs, strict=False):  # of the runs; the rest is beside them
-        if _is_stream(path):  # which has nothing beside it
+        if is_stream(path):  # which has nothing beside it
             continue
         _save_config(path, config, searcher, args, about)
         print(path)
@@ -164,7 +115,16 @@ def _decoding(
         return stored.decoded, stored.description()
     _set_threads(args.threads)
     _ = searcher.generator  # a model that cannot be loaded is told before any output is opened
-    return lambda batch: searcher.decode_counted([topic.text for topic in batch]), {}
+    return lambda batch: searcher.decode_counted([topic.text for topic in batch]), _precision(args)
+
+
+def _precision(args: argparse.Namespace) -> dict[str, str]:
+    """The precision that was meant by "auto" here: the record of a run is read on other machines."""
+    if args.dtype != "auto":
+        return {}
+    from seal_ir.decode.pretrained import chosen_device, chosen_dtype
+
+    return {"dtype": str(chosen_dtype(args.dtype, chosen_device(args.device))).removeprefix("torch.")}
 
 
 def _search(
@@ -227,45 +187,6 @@ def _index_directory(args: argparse.Namespace, places: Places) -> Path:
         print(f"index: {entry.name} ({entry.directory})", file=sys.stderr)
         return entry.directory
     return index_directory(args.index, places)
-
-
-def _fusion(args: argparse.Namespace) -> Fusion:
-    for name in ("fusion", "alpha"):
-        if args.fuse is None and getattr(args, name) is not None:
-            raise UsageError(f"--{name} needs --fuse: with bm25, a run file or a Lucene index")
-    fusion = Fusion(args.fusion or "rrf", 0.5 if args.alpha is None else args.alpha)
-    if args.alpha is not None and fusion.method != "interpolation":
-        raise UsageError("--alpha goes with --fusion interpolation; ranks are fused without weights")
-    return fusion
-
-
-def _outputs(args: argparse.Namespace, configs: list[SearchConfig]) -> list[tuple[Path, str]]:
-    """Files to write and their tags: the run of each preset, then what those are fused from."""
-    path: Path = args.output
-    if not path.name:
-        raise UsageError(f"{path}: is a folder; name a file to write")
-    runs = [path if len(configs) == 1 else _beside(path, config.preset) for config in configs]
-    tags = [f"seal-{config.preset}" for config in configs]
-    if args.tag is not None:
-        named = [utf8(args.tag)] * len(runs)
-    else:
-        named = tags if args.fuse is None else [f"{tag}+{name_of(args.fuse)}" for tag in tags]
-    outputs = list(zip(runs, named, strict=True))
-    if args.fuse is not None and not _is_stream(path):
-        outputs += [(_beside(run, "seal"), tag) for run, tag in zip(runs, tags, strict=True)]
-        outputs += [(_beside(path, BM25), BM25)] if is_searched(args.fuse) else []
-        if Path(args.fuse).resolve() in [output.resolve() for output, _ in outputs]:
-            raise UsageError(f"--fuse {args.fuse}: would be written over; give another --output")
-    return outputs
-
-
-def _is_stream(path: Path) -> bool:
-    """Whether it is a pipe or a device, /dev/stdout included wherever that leads."""
-    return path.parts[:2] == ("/", "dev") or (path.exists() and not path.is_file())
-
-
-def _beside(path: Path, word: str) -> Path:
-    return path.with_name(f"{path.stem}.{word}{path.suffix}")
 
 
 def _set_threads(n: int) -> None:

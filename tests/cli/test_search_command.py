@@ -54,6 +54,8 @@ def stubbed(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         return replace(tiny.generator(), model=Failing(tiny.tokenizer().n_vocabulary, max_tokens=512))
 
     module.load_generator = load_generator  # type: ignore[attr-defined]
+    module.chosen_device = lambda name: name  # type: ignore[attr-defined]
+    module.chosen_dtype = lambda name, device: f"torch.fastest-of-{device}"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "seal_ir.decode.pretrained", module)
     monkeypatch.setattr(command, "_set_threads", lambda n: None)
     return state
@@ -128,6 +130,10 @@ def test_what_is_needed_to_make_the_run_again_lies_beside_it(
     assert (values["topics"], values["index"], values["model"]) == (str(topics), str(tiny_index), "tiny")
     assert (values["n_topics"], values["dtype"]) == (5, "float32")
     assert all(len(found) <= 2 for found in read_run(output).values())
+    # What "auto" stood for is written down, for it depends on the machine.
+    assert call(main, *arguments, "--dtype", "auto", "--device", "cpu").code == 0
+    values = json.loads(output.with_name("run.trec.config.json").read_text(encoding="utf-8"))
+    assert values["dtype"] == "fastest-of-cpu"
 
 
 def test_several_presets_share_one_decoding(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ from seal_ir.formats.named import Places
 
 ROOT = Path(__file__).parents[2]
 TABLES = sorted(path.stem for path in (ROOT / "eval").glob("*.toml"))
-PARSERS = {
+PARSERS = {  # where the options are, if not in __main__
+    "seal_ir.search": "seal_ir.search.options_command",
     "seal_ir.train data": "seal_ir.train.data_command",
     "seal_ir.train fit": "seal_ir.train.fit_command",
     "seal_ir.train convert": "seal_ir.train.convert_command",
@@ -57,7 +59,8 @@ def check_options(made: Step) -> None:
     if module == "seal_ir.train":
         module, *words = f"{module} {words[0]}", *words[1:]
     home = importlib.import_module(PARSERS.get(module, f"{module}.__main__"))
-    args = home._parser().parse_args(words)
+    make: Callable[[], argparse.ArgumentParser] = getattr(home, "parser", None) or home._parser
+    args = make().parse_args(words)
     if getattr(args, "config", None):
         for preset in args.preset:
             configured(preset, args.config)
