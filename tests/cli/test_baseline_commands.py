@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,13 @@ import numpy as np
 import pytest
 
 from seal_ir.baselines.dense import __main__ as dense
-from seal_ir.baselines.dense import searching
+from seal_ir.baselines.dense import building, encoders, searching
 from seal_ir.baselines.gar import __main__ as gar
+from seal_ir.baselines.gensim_bm25 import __main__ as gensim
 from seal_ir.errors import UsageError
 from seal_ir.formats.trec import read_run
 from seal_ir.records import Hit
-from tests.commands import Runner, assert_fault
+from tests.commands import ROOT, Runner, assert_fault
 from tests.tiny_encoders import DOCUMENTS, HIDDEN, save_dpr, save_sentence_encoder, write_collection
 
 N = 3
@@ -160,3 +163,15 @@ def test_gar_refuses_before_it_builds(folder: Path, call: Runner, monkeypatch: p
     assert_fault(call(gar.main, *words), 2, "give the files of expanded questions with --expansions")
     assert not (folder / "run.trec").exists()
     assert not (folder / "lucene").exists()
+
+
+def test_documented_commands() -> None:
+    page = (ROOT / "docs" / "baselines.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^python -m seal_ir\.baselines\.(\w+) ((?:.*\\\n)*.*)$", page, re.M)
+    assert [name for name, _ in commands] == ["dense", "dense", "gar", "gar", "gensim_bm25"]
+    parsers = {"dense": dense, "gar": gar, "gensim_bm25": gensim}
+    for name, words in commands:
+        args = parsers[name]._parser().parse_args(shlex.split(words.replace("\\\n", " ")))
+        assert args.output.suffix == ".trec"
+    assert encoders.DEFAULT_ENCODER in page
+    assert f"blocks of {building.BLOCK:,} documents" in page
