@@ -77,6 +77,12 @@ def _add_dev(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("measuring on the way").add_argument
     add("--dev-data", type=Path, help="training set for the dev loss; default: 256 pairs held out of --data")
     add("--eval-steps", type=int, default=FitOptions().eval_steps, help="between dev losses (%(default)s)")
+    add(
+        "--patience",
+        type=int,
+        help="end after so many dev losses in a row that are no better than the best one, and write "
+        "that one's weights (paper: 5); default: train all steps and write the last weights",
+    )
     add("--dev-index", type=Path, help="index to search for the dev retrieval metric")
     add("--dev-topics", help="its questions: file or name")
     add("--dev-qrels", help="their relevant passages: file or name, for dev_retrieval_hits@k")
@@ -112,7 +118,10 @@ def main(arguments: list[str]) -> int:
     done = fit(plan, resume=args.resume)
     if int(os.environ.get("RANK", "0")) == 0:  # under torchrun, one process speaks for all
         if done.step < options.steps:
-            sys.stderr.write(f"stopped at step {done.step} of {options.steps}; go on with --resume\n")
+            why = f"no gain in {options.patience} evaluations" if done.spent else "go on with --resume"
+            sys.stderr.write(f"stopped at step {done.step} of {options.steps}; {why}\n")
+        if done.best_step is not None:
+            sys.stderr.write(f"the model is that of step {done.best_step}, which has the lowest dev loss\n")
         sys.stdout.write(f"{args.output}\n")
     return 0
 

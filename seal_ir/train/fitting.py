@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from seal_ir.train.report import curves, draw
 from seal_ir.train.result import save_result, write_report
 from seal_ir.train.retrieval import load_dev_set, retrieval_of
 from seal_ir.train.settings import FitOptions, training_arguments
+from seal_ir.train.stopping import Patience, best_step, check_resumption, forget, is_spent, load_best
 from seal_ir.train.stream import Material
 from seal_ir.train.trainer import Clock, Evaluation, SealTrainer, Told
 
@@ -59,10 +61,19 @@ class FitPlan:
 
 
 class Done(NamedTuple):
-    """How a run ended: the last step, and the last value of every figure."""
+    """How a run ended.
+
+    Attributes:
+        step: the last one.
+        figures: every figure's value for the model that was written.
+        best_step: whose weights were written; None without patience, which writes the last step's.
+        spent: whether patience was the reason.
+    """
 
     step: int
     figures: dict[str, float]
+    best_step: int | None
+    spent: bool
 
 
 def fit(plan: FitPlan, *, resume: bool) -> Done:
@@ -74,17 +85,24 @@ def fit(plan: FitPlan, *, resume: bool) -> Done:
         UsageError: the output folder holds a run and this is no resumption, or the other way round.
     """
     checkpoint = _checkpoint(plan, resume=resume)
+    if checkpoint is None:
+        forget(plan.output / CHECKPOINTS)
     training_set, dev_set = _sets(plan)
     session = _Session(plan)
-    trainer = session.trainer(training_set, dev_set)
+    trainer = session.trainer(training_set, dev_set, resumed=checkpoint is not None)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    if trainer.is_world_process_zero():
-        session.save_model()
+    log, last = trainer.state.log_history, int(trainer.state.global_step)
+    spent = is_spent(log, plan.options.patience)
     trainer.evaluate()
-    session.measure(trainer)
+    best = None if plan.options.patience is None else best_step(log)
     if trainer.is_world_process_zero():
-        session.save_report(trainer.state.log_history)
-    return Done(int(trainer.state.global_step), _last_figures(trainer.state.log_history))
+        if best not in (None, last):
+            load_best(trainer.model, plan.output / CHECKPOINTS, best)
+        session.save_model()
+    session.measure(trainer, best)
+    if trainer.is_world_process_zero():
+        session.save_report(log, best)
+    return Done(last, _figures(log, best), best, spent)
 
 
 class _Session:
@@ -102,17 +120,20 @@ class _Session:
         self.on_cpu = not torch.cuda.is_available()
         self.retrieval: Any = None
 
-    def trainer(self, training_set: TrainingSet, dev_set: TrainingSet) -> Any:
+    def trainer(self, training_set: TrainingSet, dev_set: TrainingSet, *, resumed: bool) -> Any:
         """The Trainer on the training set's stream, with the dev batches ready."""
         plan, options = self.plan, self.plan.options
-        arguments = training_arguments(options, plan.output / CHECKPOINTS, on_cpu=self.on_cpu)
+        checkpoints = plan.output / CHECKPOINTS
+        arguments = training_arguments(options, checkpoints, on_cpu=self.on_cpu, resumed=resumed)
         encoder = Encoder(self.generator, self.prompts, self.network.config.eos_token_id)
         dtype = torch.bfloat16 if options.bf16 else torch.float32
         material = Material(self.generator, encoder, self.network, dtype)
         n_batches = options.steps * options.accumulate * arguments.world_size
         longest = min(plan.batches.max_tokens, _DEV_BATCH_TOKENS)
         dev_options = BatchOptions(_DEV_BATCH_TOKENS, targets=1, max_tokens=longest)
-        callbacks = [Told(), Clock(options.max_minutes)]
+        callbacks: list[Any] = [Told(), Clock(options.max_minutes)]
+        if options.patience is not None:
+            callbacks.append(Patience(options.patience, checkpoints))
         if self.dev is not None:
             every = plan.dev.every if plan.dev and plan.dev.every else options.steps
             self.retrieval = Evaluation(retrieval_of(self.dev, self.network, self.generator), every)
@@ -127,16 +148,16 @@ class _Session:
             dev_batches=material.one_pass(dev_set, dev_options),
         )
 
-    def measure(self, trainer: Any) -> None:
-        """The dev retrieval metric, where one was asked for."""
+    def measure(self, trainer: Any, best: int | None) -> None:
+        """The dev retrieval metric, where one was asked for, of the best step's weights or the last one's."""
         if self.retrieval is not None:
-            self.retrieval.measure(trainer.state)
+            self.retrieval.measure(trainer.state, best)
 
     def save_model(self) -> None:
         """The model, ready to be searched with."""
         save_result(self.plan.output, self.files, self.network, self.wrapper, self.prompts.description)
 
-    def save_report(self, log: list[dict[str, Any]]) -> None:
+    def save_report(self, log: list[dict[str, Any]], best: int | None) -> None:
         """Settings, figures and curves, beside the model."""
         plan = self.plan
         report = {
@@ -145,11 +166,12 @@ class _Session:
             "options": asdict(plan.options),
             "batches": asdict(plan.batches),
             "prompts": self.prompts.templates,
-            "figures": _last_figures(log),
+            "best_step": best,
+            "figures": _figures(log, best),
             "curves": curves(log),
         }
         write_report(plan.output, report)
-        draw(log, plan.output)
+        draw(log, plan.output, best)
 
 
 def _sets(plan: FitPlan) -> tuple[TrainingSet, TrainingSet]:
@@ -190,9 +212,12 @@ def _checkpoint(plan: FitPlan, *, resume: bool) -> Path | None:
         raise UsageError(
             f"{complete[-1]}: is at step {state['global_step']}, of {plan.options.steps}; raise --steps"
         )
+    if plan.options.patience is not None:
+        check_resumption(complete[-1], state["log_history"], plan.options.patience)
     return complete[-1]
 
 
-def _last_figures(log: list[dict[str, Any]]) -> dict[str, float]:
-
-    return {name: points[-1][1] for name, points in curves(log).items()}
+def _figures(log: list[dict[str, Any]], step: int | None) -> dict[str, float]:
+    """Every figure's last value, or the last one up to a step."""
+    end = math.inf if step is None else step
+    return {name: value for name, curve in curves(log).items() for at, value in curve if at <= end}

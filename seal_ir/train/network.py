@@ -139,9 +139,11 @@ def _head_is_last(network: Any) -> bool:
 
 
 def save_trained(model: TargetLoss, folder: Path) -> None:
-    """Write what is trained as `trained.safetensors`, exactly."""
+    """Write what is trained as `trained.safetensors`, exactly; the file appears in one step."""
     folder.mkdir(parents=True, exist_ok=True)
-    save_file({name: value.detach().contiguous() for name, value in model.trained()}, folder / TRAINED)
+    temporary = folder / f".{TRAINED}.tmp"
+    save_file({name: value.detach().contiguous() for name, value in model.trained()}, temporary)
+    temporary.replace(folder / TRAINED)
 
 
 def load_trained(model: TargetLoss, folder: Path) -> None:

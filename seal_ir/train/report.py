@@ -20,11 +20,17 @@ def curves(log: Sequence[dict[str, Any]]) -> dict[str, list[tuple[int, float]]]:
             label = TRAIN_LOSS if name == "loss" else name
             if label in (TRAIN_LOSS, DEV_LOSS) or label.startswith(PREFIX):
                 found.setdefault(label, []).append((int(entry["step"]), float(value)))
-    return found
+    return {name: sorted(points, key=lambda point: point[0]) for name, points in found.items()}
 
 
-def draw(log: Sequence[dict[str, Any]], folder: Path) -> list[Path]:
-    """Write `loss.png` and, where retrieval was measured, `dev_retrieval.png`; returns what was written."""
+def draw(log: Sequence[dict[str, Any]], folder: Path, best: int | None = None) -> list[Path]:
+    """Write `loss.png` and, where retrieval was measured, `dev_retrieval.png`; returns what was written.
+
+    Args:
+        log: the Trainer's.
+        folder: where.
+        best: step of the weights that were taken, to be marked; None where these are simply the last ones.
+    """
     found = curves(log)
     losses = {name: points for name, points in found.items() if not name.startswith(PREFIX)}
     shares = {name: points for name, points in found.items() if "@" in name}
@@ -34,12 +40,12 @@ def draw(log: Sequence[dict[str, Any]], folder: Path) -> list[Path]:
         ("dev_retrieval.png", shares, "share of questions"),
     ):
         if lines:
-            _plot(lines, label, folder / name)
+            _plot(lines, label, folder / name, best)
             written.append(folder / name)
     return written
 
 
-def _plot(lines: dict[str, list[tuple[int, float]]], label: str, path: Path) -> None:
+def _plot(lines: dict[str, list[tuple[int, float]]], label: str, path: Path, best: int | None) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -50,6 +56,8 @@ def _plot(lines: dict[str, list[tuple[int, float]]], label: str, path: Path) -> 
     for name, points in lines.items():
         steps, values = zip(*points, strict=True)
         axes.plot(steps, values, label=name, marker="." if len(points) < 30 else None)
+    if best is not None:
+        axes.axvline(best, color="grey", linestyle="--", label=f"weights taken: step {best}")
     axes.set_xlabel("step")
     axes.set_ylabel(label)
     axes.grid(alpha=0.3)

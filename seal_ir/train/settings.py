@@ -26,6 +26,8 @@ class FitOptions:
         seed: of all that is random.
         save_steps: steps between checkpoints.
         eval_steps: steps between dev losses (paper: 15,000).
+        patience: end when so many dev losses in a row are no better than the best before, and take that
+            one's weights (paper: 5); None trains all steps and takes the last weights.
         log_steps: steps between lines of progress.
         max_minutes: end after so many minutes, with a checkpoint; None for no limit.
     """
@@ -42,6 +44,7 @@ class FitOptions:
     seed: int = 0
     save_steps: int = 500
     eval_steps: int = 500
+    patience: int | None = None
     log_steps: int = 20
     max_minutes: float | None = None
 
@@ -56,11 +59,13 @@ class FitOptions:
                 raise UsageError(f"{name} is {getattr(self, name)}; it must be above 0")
         if not 0 <= self.smoothing < 1:
             raise UsageError(f"smoothing is {self.smoothing}; it must lie in [0, 1)")
+        if self.patience is not None and self.patience < 1:
+            raise UsageError(f"patience is {self.patience}; it must be at least 1")
         if self.max_minutes is not None and not self.max_minutes > 0:
             raise UsageError(f"max_minutes is {self.max_minutes}; it must be above 0")
 
 
-def training_arguments(options: FitOptions, folder: Path, *, on_cpu: bool) -> Any:
+def training_arguments(options: FitOptions, folder: Path, *, on_cpu: bool, resumed: bool) -> Any:
     """The Trainer's arguments; checkpoints go below the folder."""
     from transformers import TrainingArguments
 
@@ -81,7 +86,7 @@ def training_arguments(options: FitOptions, folder: Path, *, on_cpu: bool) -> An
         save_steps=options.save_steps,
         save_total_limit=2,
         eval_strategy="steps",
-        eval_on_start=True,
+        eval_on_start=not resumed,  # a resumed run evaluates where an unbroken one does
         eval_steps=options.eval_steps,
         logging_steps=options.log_steps,
         report_to=[],

@@ -39,7 +39,8 @@ class SealTrainer(Trainer):
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """-log P of the dev set's target tokens, a mean over tokens, without smoothing or dropout.
 
-        Logged under `DEV_LOSS`, once a step.
+        Logged under `DEV_LOSS`, once a step. In training callbacks are told of it; what is measured after
+        the end is in no checkpoint, and no decision may rest on it.
         """
         for entry in reversed(self.state.log_history):
             if DEV_LOSS in entry and entry["step"] == self.state.global_step:
@@ -55,6 +56,8 @@ class SealTrainer(Trainer):
         model.train()
         metrics = {DEV_LOSS: nats / n_targets}
         self.log(metrics)
+        if self.is_in_train:
+            self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         return metrics
 
     def _get_train_sampler(self, *_: Any, **__: Any) -> Any:
@@ -62,10 +65,10 @@ class SealTrainer(Trainer):
         return SequentialSampler(stream)  # it is shuffled already
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        save_trained(_bare(self.model), Path(output_dir or self.args.output_dir or "."))
+        save_trained(bare(self.model), Path(output_dir or self.args.output_dir or "."))
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        load_trained(_bare(model or self.model), Path(resume_from_checkpoint))
+        load_trained(bare(model or self.model), Path(resume_from_checkpoint))
 
 
 class Clock(TrainerCallback):
@@ -76,7 +79,7 @@ class Clock(TrainerCallback):
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         """Ask for a checkpoint and the end."""
-        if self._deadline is not None and _any_process(time.monotonic() >= self._deadline):
+        if self._deadline is not None and any_process(time.monotonic() >= self._deadline):
             control.should_save = control.should_training_stop = True
         return control
 
@@ -96,7 +99,8 @@ class Told(TrainerCallback):
         if state.is_world_process_zero and logs and "train_runtime" not in logs:
             seconds = (time.monotonic() - self._started) / max(1, state.global_step - self._first)
             left = seconds * (state.max_steps - state.global_step) / 60
-            _tell(state, logs, f" ({seconds:.1f} s a step, {left:.0f} min left)")
+            rate = f" ({seconds:.1f} s a step, {left:.0f} min left)"
+            _tell(state.global_step, state.max_steps, logs, rate)
 
 
 class Evaluation(TrainerCallback):
@@ -119,16 +123,17 @@ class Evaluation(TrainerCallback):
         if state.global_step % self._every == 0:
             self.measure(state)
 
-    def measure(self, state: Any) -> None:
-        """Measure now, unless it was done at this step."""
-        done = any(is_retrieval(entry) and entry["step"] == state.global_step for entry in state.log_history)
+    def measure(self, state: Any, step: int | None = None) -> None:
+        """Measure the weights as they are, those of a step (the last one), unless it was done at it."""
+        step = state.global_step if step is None else step
+        done = any(is_retrieval(entry) and entry["step"] == step for entry in state.log_history)
         if state.is_world_process_zero and not done:
             values = self._retrieval()
-            state.log_history.append({**values, "step": state.global_step})
-            _tell(state, values, "")
+            state.log_history.append({**values, "step": step})
+            _tell(step, state.max_steps, values)
 
 
-def _any_process(flag: bool) -> bool:
+def any_process(flag: bool) -> bool:
     """Whether the flag is set in any process of the run; all of them must end at the same step."""
     if not torch.distributed.is_initialized():
         return flag
@@ -142,12 +147,13 @@ def is_retrieval(entry: Mapping[str, Any]) -> bool:
     return any(name.startswith(PREFIX) for name in entry)
 
 
-def _tell(state: Any, values: Mapping[str, Any], end: str) -> None:
+def _tell(step: int, n_steps: int, values: Mapping[str, Any], end: str = "") -> None:
     shown = " ".join(f"{name}={value:.4g}" for name, value in values.items() if name not in _NOT_TOLD)
-    sys.stderr.write(f"step {state.global_step}/{state.max_steps} {shown}{end}\n")
+    sys.stderr.write(f"step {step}/{n_steps} {shown}{end}\n")
     sys.stderr.flush()
 
 
-def _bare(model: Any) -> TargetLoss:
-    bare: TargetLoss = getattr(model, "module", model)
-    return bare
+def bare(model: Any) -> TargetLoss:
+    """The model without what several processes wrap it in."""
+    found: TargetLoss = getattr(model, "module", model)
+    return found

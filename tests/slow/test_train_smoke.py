@@ -53,7 +53,7 @@ def test_five_minutes_on_a_cpu_lower_the_loss_on_held_out_pairs(call: Runner, tm
 
 
 def test_two_processes_train_as_one_that_accumulates(tmp_path: Path) -> None:
-    """`torchrun` deals the batches of a step to its processes; a run stopped in time ends in all of them."""
+    """`torchrun` deals the batches of a step to its processes; they end together, by time or by patience."""
     data = training.make_set(tmp_path / "set")
     model = tiny.save_llama(tmp_path / "llama")
     options = ["--data", data, "--model", model, "--tokens", 500, "--max-tokens", 120, "--lr", "5e-3"]
@@ -63,14 +63,18 @@ def test_two_processes_train_as_one_that_accumulates(tmp_path: Path) -> None:
         "one": [*fit, "--steps", 10, "--accumulate", 2],
         "two": [*two, *fit, "--steps", 10],
         "stopped": [*two, *fit, "--steps", 1000, "--max-minutes", 0.0001],
+        "patient": [*two, *fit, "--steps", 1000, "--lr", 10, "--eval-steps", 2, "--patience", 2],
     }
-    figures = {}
+    figures, best = {}, {}
     for name, arguments in runs.items():
         command = [sys.executable, *map(str, arguments), "--output", str(tmp_path / name)]
         environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, cwd=ROOT)
         assert done.returncode == 0, done.stderr
         assert done.stdout == f"{tmp_path / name}\n"
-        figures[name] = json.loads((tmp_path / name / "training.json").read_text())["figures"][DEV_LOSS]
+        report = json.loads((tmp_path / name / "training.json").read_text())
+        figures[name], best[name] = report["figures"][DEV_LOSS], report["best_step"]
     assert figures["two"] == pytest.approx(figures["one"], abs=1e-3)
     assert figures["two"] < figures["stopped"] - 0.1
+    assert best == {"one": None, "two": None, "stopped": None, "patient": 0}
+    assert "stopped at step 4 of 1000; no gain in 2 evaluations" in done.stderr
