@@ -22,7 +22,7 @@ def main() -> None:
 
 def end_to_end(rows: list[Row]) -> str:
     """Both sides, model by model."""
-    head = "model, index, tokens, batch, published, ours, ratio, outside the model, constraint, queries/s"
+    head = "CPU s/query, index, tokens, batch, published, ours, ratio, outside the model, constraint"
     return table(
         head.split(", "),
         [
@@ -33,7 +33,6 @@ def end_to_end(rows: list[Row]) -> str:
                 f"{row['ratio']:.1f}",
                 share(beside(rows, row, "share_outside_model")),
                 share(beside(rows, row, "share_constraint")),
-                f"{beside(rows, row, 'queries_per_second')['ours']:.2f}",
             )
             for row in rows
             if row["metric"] in END_TO_END
