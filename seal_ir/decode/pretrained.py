@@ -30,7 +30,7 @@ AUTO = "auto"  # the fastest one of the device
 
 
 def load_generator(name: str, device: str | None = None, dtype: str | None = None) -> Generator:
-    """Load a model by folder, hub name, or `smollm2-135m`.
+    """Load a model by folder, hub name, or the name of a packaged one.
 
     Args:
         name: see `find_model`.

@@ -87,7 +87,7 @@ class SealQueryEncoder:
 
         Args:
             index: an index directory.
-            model: folder, hub name or `smollm2-135m`, or a loaded model; default: the model that the
+            model: folder, hub name or packaged model, or a loaded model; default: the model that the
                 index was built for.
             encoded_query_dir: instead of an index, encoded queries: their folder or file.
             preset: whose weights; see `SealSearcher`.

@@ -119,7 +119,7 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
 
 def _add_encoder(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--encoder", help="folder, hub name or smollm2-135m; default: the model the index was built for")
+    add("--encoder", help="folder, hub name or smollm2-135m-seal; default: the model the index was built for")
     add("--encoder-class", choices=["seal"], help="there is one")
     add("--index", help="directory or registered name; default: the best one built for these topics")
     add("--fields", dest="encoder_fields", **_FIELDS)

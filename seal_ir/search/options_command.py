@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     presets = f"one or more of {', '.join(PRESETS)}; published is a slow baseline for benchmarks only"
     add("--preset", nargs="+", default=["intersective"], help=presets)
     add("--config", type=Path, help="TOML file with [decode] and [rank] settings over the preset's")
-    add("--model", help="folder, hub name or smollm2-135m; default: the one the index was built for")
+    add("--model", help="folder, hub name or smollm2-135m-seal; default: the one the index was built for")
     add("--keys", type=Path, help="keys of python -m seal_ir.encode, folder or file, instead of a model's")
     add("--fuse", help="fuse with bm25, a run file or a Lucene index; SEAL's own run goes to run.seal.trec")
     add("--fusion", choices=METHODS, help="of ranks, with k = 60 (rrf, default), or of normalised scores")

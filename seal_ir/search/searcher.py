@@ -56,7 +56,7 @@ class SealSearcher:
 
         Args:
             index_dir: an index directory.
-            model: folder, hub name or `smollm2-135m`, or a loaded model; default: the model that the
+            model: folder, hub name or packaged model, or a loaded model; default: the model that the
                 index was built for.
             preset: "lm", "lm-fm", "intersective" or "paper"; "published" is a slow baseline for benchmarks.
             config: settings instead of a preset.

