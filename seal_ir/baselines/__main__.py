@@ -11,6 +11,7 @@ from pathlib import Path
 
 from seal_ir.baselines import layouts, outputs, plots
 from seal_ir.baselines.figures import check_questions, measure, write_topics
+from seal_ir.baselines.inserting import insert, read_page
 from seal_ir.baselines.plan import check_reached, chosen, imported, make_plan, stale
 from seal_ir.baselines.spec import Step, TableSpec
 from seal_ir.baselines.tables import read_table
@@ -47,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--output", type=Path, default=Path("runs/eval"), help="folder of runs and results (%(default)s)")
     add("--fresh", action="store_true", help="make runs again that are there already")
     add("--format", default="text", choices=tuple(_FORMATS), help="of the table on stdout (%(default)s)")
+    add("--into", type=Path, help="also put the table into this Markdown page, as in README.md")
     add("--plots", action="store_true", help="also draw OUTPUT/TABLE.*.png and .svg (needs matplotlib)")
     add("--seed", type=int, default=0, help="of intervals and p values (%(default)s)")
     return parser
@@ -60,6 +62,8 @@ def main(arguments: list[str]) -> int:
     places, options = Places.from_environment(), Resampling(seed=args.seed)
     spec = read_table(args.table, args.output, places)
     check_reached(spec, args.table, places.cache)
+    if args.into is not None:
+        read_page(args.into, spec.name)
     spec = chosen(imported(spec, args.run), args.systems or ["*"])
     plan = make_plan(spec, places.cache)
     for topics in plan.topics:
@@ -83,6 +87,8 @@ def main(arguments: list[str]) -> int:
             file.write(text)
         if name == args.format:
             sys.stdout.write(text)
+    if args.into is not None:
+        insert(args.into, spec.name, layouts.as_markdown(spec, measured, plan.lacks))
     for path in plots.draw(spec, measured, args.output) if args.plots else []:
         print(path, file=sys.stderr)
     return 0

@@ -48,6 +48,30 @@ def test_a_table_is_made_measured_and_written(call: Runner, tmp_path: Path) -> N
     assert len(json.loads((results / "two" / "steps.json").read_text(encoding="utf-8"))) == 2
 
 
+def test_a_table_goes_into_a_page_where_its_place_is(call: Runner, tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    end = "<!-- end of table -->\n"
+    around = f"# Title\n\n<!-- table other -->\n{end}\n<!-- table two -->\n{{}}{end}rest\n"
+    page.write_text(around.format("old\n"), encoding="utf-8")
+    done = call(main, *arguments(tmp_path, two(), "--into", page))
+    assert done.code == 0, done.err
+    table = (tmp_path / "results" / "two.md").read_text(encoding="utf-8").strip()
+    assert page.read_text(encoding="utf-8") == around.format(table + "\n")
+
+
+@pytest.mark.parametrize("text", ["no place\n", "<!-- table two -->\nnot ended\n", None])
+def test_a_page_without_a_place_is_refused_before_anything_is_made(
+    call: Runner, tmp_path: Path, text: str | None
+) -> None:
+    page = tmp_path / "README.md"
+    if text is not None:
+        page.write_text(text, encoding="utf-8")
+    result = call(main, *arguments(tmp_path, two(), "--into", page))
+    assert_fault(result, 1, "README.md")
+    assert "$ python" not in result.err
+    assert text is None or page.read_text(encoding="utf-8") == text
+
+
 def test_a_second_time_nothing_is_made_again_but_with_fresh(call: Runner, tmp_path: Path) -> None:
     first = call(main, *arguments(tmp_path, two()))
     second = call(main, *arguments(tmp_path, two()))
