@@ -20,6 +20,7 @@ from seal_ir.keys.files import made_beside
 from seal_ir.keys.made import read_made
 from seal_ir.search import __main__ as search_command
 from seal_ir.search.__main__ import main as search
+from seal_ir.text.pretrained import DEFAULT_MODEL
 from tests import tiny
 from tests.commands import ASCII_LOCALE, ROOT, Result, Runner, assert_fault, spawn
 
@@ -375,4 +376,4 @@ def test_the_default_model_from_keys_and_directly(tmp_path: Path) -> None:
         written[name] = [(tmp_path / f"{name}.{preset}.trec").read_bytes() for preset in PRESETS]
     assert written["direct"] == written["stored"]
     assert all(written["direct"])
-    assert Index(tmp_path / "i").manifest.model == "smollm2-135m"
+    assert Index(tmp_path / "i").manifest.model == DEFAULT_MODEL
