@@ -65,7 +65,8 @@ class SealTrainer(Trainer):
         return SequentialSampler(stream)  # it is shuffled already
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        save_trained(bare(self.model), Path(output_dir or self.args.output_dir or "."))
+        if self.args.should_save:  # every process of a `torchrun` comes here; one writes
+            save_trained(bare(self.model), Path(output_dir or self.args.output_dir or "."))
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
         load_trained(bare(model or self.model), Path(resume_from_checkpoint))

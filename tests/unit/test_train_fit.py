@@ -238,6 +238,13 @@ def test_what_is_not_installed_is_named(fit: Fit, tmp_path: Path, monkeypatch: p
     assert_fault(fit(tmp_path / "out", "--lora"), 2, "peft must be installed", "seal-ir[train]")
 
 
+def test_of_several_processes_one_writes(fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`torchrun` has every process save; the others' files would be moved away under their hands."""
+    monkeypatch.setattr("transformers.TrainingArguments.should_save", property(lambda self: False))
+    assert fit(tmp_path / "model", "--steps", 2, "--save-steps", 1).code == 0
+    assert not list(tmp_path.rglob("trained.safetensors"))
+
+
 def test_a_finished_run_is_not_overwritten(fit: Fit, tmp_path: Path) -> None:
     out = tmp_path / "run"
     assert fit(out, "--steps", 1).code == 0
