@@ -161,7 +161,7 @@ def _columns(spec: TableSpec, topics: Topics) -> list[Column]:
 def _questions(topics: Topics, columns: Sequence[Column], places: Places) -> Questions:
     """The topics that were written, with the answers and judgements that the measures need."""
     needs_answers = any(column.cutoff for column in columns)
-    needs_qrels = any(column.measure is not None for column in columns)
+    needs_qrels = any(column.judged for column in columns)
     sources = find_sources(
         str(topics.file),
         topics.answers or topics.source if needs_answers else None,
@@ -170,7 +170,13 @@ def _questions(topics: Topics, columns: Sequence[Column], places: Places) -> Que
         need_answers=False,
     )
     delimiter = _PAGE_DELIMITER if topics.pages else None
-    questions = load_questions(sources, answers=needs_answers, qrels=needs_qrels, delimiter=delimiter)
+    questions = load_questions(
+        sources,
+        answers=needs_answers,
+        qrels=needs_qrels,
+        delimiter=delimiter,
+        evidence=any(column.evidence is not None for column in columns),
+    )
     return replace(questions, label=topics.name)
 
 

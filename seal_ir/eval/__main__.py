@@ -84,7 +84,8 @@ def main(arguments: list[str]) -> int:
     questions = load_questions(
         sources,
         answers=needs_answers,
-        qrels=any(column.measure is not None for column in columns),
+        qrels=any(column.judged for column in columns),
+        evidence=any(column.evidence is not None for column in columns),
         delimiter=delimiter,
     )
     texts = _texts(args, places) if needs_answers and has_texts else None

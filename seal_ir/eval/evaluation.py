@@ -49,7 +49,7 @@ def evaluate(
     """
     _check(questions, columns, texts, options)
     depth = max((column.cutoff or 0 for column in columns), default=0)
-    qrels = questions.qrels if any(column.measure is not None for column in columns) else None
+    qrels = questions.qrels if any(column.judged for column in columns) else None
     coverages: list[Coverage] = []
     values: list[Values] = []
     heads: list[Rankings] = []
@@ -57,11 +57,7 @@ def evaluate(
         rankings = read_rankings(path, options.delimiter)
         coverages.append(cover(path, rankings, questions.topics, qrels, answers=depth > 0))
         values.append(
-            {
-                column.name: judged_values(column, qrels, rankings)
-                for column in columns
-                if column.measure is not None and qrels is not None
-            }
+            {column.name: _judged_values(column, questions, rankings) for column in columns if column.judged}
         )
         answered = questions.answers or {}
         heads.append({qid: docids[:depth] for qid, docids in rankings.items() if depth and qid in answered})
@@ -84,6 +80,14 @@ def evaluate(
         matching=options.matching.name if depth else None,
         delimiter=options.delimiter,
     )
+
+
+def _judged_values(column: Column, questions: Questions, rankings: Rankings) -> dict[str, float]:
+    """The measure for every judged topic."""
+    if column.evidence is None:
+        return judged_values(column, questions.qrels or {}, rankings)
+    sets = questions.evidence or {}
+    return {qid: column.evidence(rankings.get(qid, ()), sets[qid]) for qid in sets}
 
 
 def _add_accuracy(
@@ -111,9 +115,11 @@ def _check(
     if not columns:
         raise UsageError("no measures; name some, such as Success@1 or AnswerAccuracy@20")
     for column in columns:
-        if column.measure is not None:
+        if column.judged:
             if questions.qrels is None:
                 raise UsageError(f"{column.name} needs judgements; name them with --qrels")
+            if column.evidence is not None and questions.evidence is None:
+                raise UsageError(f"{column.name} needs KILT's gold file, with its sets of pages, as --qrels")
         elif options.delimiter is not None:
             raise UsageError(f"{column.name} looks for answers in passages; leave out --max-passage")
         elif questions.answers is None:

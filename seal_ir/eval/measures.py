@@ -1,4 +1,4 @@
-"""Measures by name: those of ir_measures in its notation, and AnswerAccuracy@k, which is ours."""
+"""Measures by name: those of ir_measures in its notation, KILT's, and AnswerAccuracy@k, which is ours."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import ir_measures
 from ir_measures import DefaultPipeline
 
 from seal_ir.errors import UsageError
+from seal_ir.eval.evidence import EvidenceMeasure, evidence_measure
 from seal_ir.formats.files import shown
 
 ANSWER_DEFAULTS = ("AnswerAccuracy@1", "AnswerAccuracy@5", "AnswerAccuracy@20", "AnswerAccuracy@100")
@@ -30,14 +31,21 @@ class Column:
     Attributes:
         name: its notation, which parses back to it.
         label: how tables head it.
-        cutoff: k of AnswerAccuracy@k; None for a measure of ir_measures.
-        measure: the measure of ir_measures; None for AnswerAccuracy@k.
+        cutoff: k of AnswerAccuracy@k; None for the others.
+        measure: the measure of ir_measures; None for the others.
+        evidence: the measure of KILT's, over sets of pages; None for the others.
     """
 
     name: str
     label: str
     cutoff: int | None = None
     measure: Any = None
+    evidence: EvidenceMeasure | None = None
+
+    @property
+    def judged(self) -> bool:
+        """Whether it is over judged topics."""
+        return self.cutoff is None
 
 
 def parse_measures(names: Iterable[str]) -> list[Column]:
@@ -93,6 +101,9 @@ def _parsed(name: str) -> Column:
     if ours:
         k = int(ours[1])
         return Column(name, f"accuracy@{k}", cutoff=k)
+    kilt = evidence_measure(name)
+    if kilt is not None:
+        return Column(name, name, evidence=kilt)
     hint = _hint(name)
     if hint:
         raise UsageError(hint)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from seal_ir.errors import InputError
 from seal_ir.eval.answers import usable
-from seal_ir.eval.rankings import fold_qrels
+from seal_ir.eval.evidence import EvidenceSets
+from seal_ir.eval.rankings import fold, fold_qrels
 from seal_ir.formats.answers import read_answers
 from seal_ir.formats.files import is_file, shown
+from seal_ir.formats.kilt import read_provenance
 from seal_ir.formats.named import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.formats.topics import detect_format, read_topics
-from seal_ir.formats.trec import read_qrels
+from seal_ir.formats.trec import has_datapoints, read_qrels
 
 Value = TypeVar("Value")
 
@@ -29,12 +31,14 @@ class Questions:
         topics: ids of all of them; accuracy is over these.
         answers: answers of those topics that have some; None when no measure needs them.
         qrels: grades of the judged topics, over which the other measures are; None as above.
+        evidence: KILT's sets of pages of the judged topics; None where the judgements are not KILT's.
     """
 
     label: str
     topics: Sequence[str]
     answers: Mapping[str, Sequence[str]] | None = None
     qrels: Mapping[str, Mapping[str, int]] | None = None
+    evidence: Mapping[str, EvidenceSets] | None = None
 
 
 class Sources(NamedTuple):
@@ -73,11 +77,14 @@ def find_sources(
     return Sources(label, topics_path, answers_path, qrels_path)
 
 
-def load_questions(sources: Sources, *, answers: bool, qrels: bool, delimiter: str | None) -> Questions:
+def load_questions(
+    sources: Sources, *, answers: bool, qrels: bool, delimiter: str | None, evidence: bool = False
+) -> Questions:
     """The questions, with what of answers and judgements is asked for, all of which the sources have.
 
     With topics given, judgements of other topics are left out; without, the topics are those of the
-    answers, or else the judged ones. With a delimiter judgements are of pages.
+    answers, or else the judged ones. With a delimiter judgements are of pages. `evidence` is whether KILT's
+    sets of pages are wanted too, where the judgements are KILT's.
 
     Raises:
         InputError: a file cannot be read, breaks its format, or has none of the topics.
@@ -98,7 +105,18 @@ def load_questions(sources: Sources, *, answers: bool, qrels: bool, delimiter: s
     texts = None if all_answers is None else usable(all_answers, topics)
     if texts is not None and not texts:
         raise InputError(f"{sources.answers}: no answer of the topics has text; accuracy would be 0 for all")
-    return Questions(sources.label, topics, texts, grades)
+    sets = _evidence(sources.qrels, grades, delimiter) if evidence and grades and sources.qrels else None
+    return Questions(sources.label, topics, texts, grades, sets)
+
+
+def _evidence(path: Path, judged: Iterable[str], delimiter: str | None) -> dict[str, EvidenceSets] | None:
+    """KILT's sets of pages of the judged topics, folded as judgements are; None for other judgements."""
+    if not has_datapoints(path):
+        return None
+    gold = read_provenance(path)
+    if delimiter is None:
+        return {qid: gold[qid] for qid in judged}
+    return {qid: [fold(pages, delimiter) for pages in gold[qid]] for qid in judged}
 
 
 def _of_topics(

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seal_ir.errors import InputError
-from seal_ir.formats.files import shown
-from seal_ir.formats.trec import read_run, trec_order
+from seal_ir.formats.files import is_file, shown
+from seal_ir.formats.kilt import read_guesses
+from seal_ir.formats.trec import has_datapoints, read_run, trec_order
 
-_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".trec", ".txt", ".run", ".tsv")
+_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".trec", ".txt", ".run", ".tsv", ".jsonl")
 
 Rankings = dict[str, list[str]]
 Qrels = Mapping[str, Mapping[str, int]]
@@ -46,13 +47,16 @@ class Coverage:
 
 
 def read_rankings(path: Path, delimiter: str | None = None) -> Rankings:
-    """Document ids of each topic of a run, best first; with a delimiter, page ids.
+    """Document ids of each topic of a run, TREC's or KILT's, best first; with a delimiter, page ids.
 
     Raises:
         InputError: the run cannot be read, or breaks its format.
     """
-    run = read_run(path)
-    rankings = {qid: [docid for docid, _ in trec_order(entries)] for qid, entries in run.items()}
+    if is_file(path) and has_datapoints(path):  # a pipe can be read once only, and is TREC's
+        rankings = read_guesses(path)
+    else:
+        run = read_run(path)
+        rankings = {qid: [docid for docid, _ in trec_order(entries)] for qid, entries in run.items()}
     if delimiter is None:
         return rankings
     return {qid: fold(docids, delimiter) for qid, docids in rankings.items()}

@@ -140,7 +140,7 @@ class Table:
 
     def notes(self) -> list[str]:
         """What the figures are over and by which rules and programs, one line each."""
-        names = ", ".join(column.label for column in self.columns if column.measure is not None)
+        names = ", ".join(column.label for column in self.columns if column.judged)
         lines = [f"topics: {self.questions.label}, {len(self.questions.topics)} questions"]
         if self.matching is not None and self.questions.answers is not None:
             lines.append(

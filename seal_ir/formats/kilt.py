@@ -62,6 +62,16 @@ def read_provenance(path: Path) -> dict[str, list[list[str]]]:
     return by_topic(path, _values(path, _provenance))
 
 
+def read_guesses(path: Path) -> dict[str, list[str]]:
+    """The distinct page ids of each topic of a KILT run, best first; topics without any are left out.
+
+    Raises:
+        InputError: as `read_provenance`, or a datapoint has not exactly one output.
+    """
+    guesses = by_topic(path, _values(path, _guess))
+    return {qid: pages for qid, pages in guesses.items() if pages}
+
+
 def provenance_qrels(path: Path) -> dict[str, dict[str, int]]:
     """Grade 1 for each gold page of each topic that has any; the other topics are not judged.
 
@@ -123,6 +133,15 @@ def _provenance(record: JsonRecord) -> list[list[str]] | Malformed:
         if pages:
             gold.append(pages)
     return gold
+
+
+def _guess(record: JsonRecord) -> list[str] | Malformed:
+    outputs = _outputs(record)
+    if isinstance(outputs, Malformed):
+        return outputs
+    if len(outputs) != 1:
+        return Malformed(f"a run has one output a datapoint, seen {len(outputs)}; is this the gold file?")
+    return _pages(outputs[0].get("provenance") or [])
 
 
 def _outputs(record: JsonRecord) -> list[JsonRecord] | Malformed:

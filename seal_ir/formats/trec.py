@@ -47,8 +47,7 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     Raises:
         InputError: a line has not four columns, a grade is not an integer, or a document comes twice.
     """
-    first = next((line for _, line in iter_lines(path) if line and not line.isspace()), "")
-    if first.lstrip().startswith("{") and isinstance(parse_object(first), dict):
+    if has_datapoints(path):
         return provenance_qrels(path)
     qrels: dict[str, dict[str, int]] = {}
     for number, (qid, _, docid, grade) in _rows(path, "qid 0 docid grade"):
@@ -58,6 +57,16 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
             raise InputError(f"{path}:{number}: {_twice(docid, qid)}; keep one line of the two")
         qrels[qid][docid] = int(grade)
     return qrels
+
+
+def has_datapoints(path: Path) -> bool:
+    """Whether a file of judgements or of a run is KILT's datapoints: its first line is a JSON object.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    first = next((line for _, line in iter_lines(path) if line and not line.isspace()), "")
+    return first.lstrip().startswith("{") and isinstance(parse_object(first), dict)
 
 
 def trec_order(entries: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
