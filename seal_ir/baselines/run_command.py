@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,27 @@ def add_options(parser: argparse.ArgumentParser, tag: str) -> None:
     add = parser.add_argument
     add("--topics", required=True, help="file, or a name such as nq-test or demo")
     add("--output", type=Path, required=True, help="run file")
-    add("--input", type=Path, help="file or folder of documents")
-    add("--collection", default="JsonCollection", help=", ".join(collection_kinds()))
-    add("--include-ids", type=Path, help="index only the ids in this file, one per line")
-    add("--duplicates", default="error", choices=("error", "first", "last"), help="which of equal ids")
-    add("--malformed", default="error", choices=("error", "skip"), help="what to do with bad records")
+    add_collection_options(parser, "index only the ids in this file, one per line")
     add("--hits", type=int, default=100, help="documents per topic (%(default)s)")
     add("--tag", default=tag, help="sixth column of the run (%(default)s)")
+
+
+def add_collection_options(
+    parser: argparse.ArgumentParser, include_ids: str, *, required: bool = False
+) -> None:
+    """The documents to read.
+
+    Args:
+        parser: gets the options.
+        include_ids: what the ids in that file are for.
+        required: whether nothing can be done without documents.
+    """
+    add = parser.add_argument
+    add("--input", type=Path, required=required, help="file or folder of documents")
+    add("--collection", default="JsonCollection", help=", ".join(collection_kinds()))
+    add("--include-ids", type=Path, help=include_ids)
+    add("--duplicates", default="error", choices=("error", "first", "last"), help="which of equal ids")
+    add("--malformed", default="error", choices=("error", "skip"), help="what to do with bad records")
 
 
 def add_bm25_options(parser: argparse.ArgumentParser) -> None:
@@ -61,8 +76,8 @@ def source_of(args: argparse.Namespace) -> Source:
     )
 
 
-def collection_of(args: argparse.Namespace) -> Collection:
-    """The documents that `--input` and the options beside it name.
+def collection_of(args: argparse.Namespace, **changes: Any) -> Collection:
+    """The documents that `--input` and the options beside it name; `changes` are `ReadOptions` to differ in.
 
     Raises:
         InputError: nothing is there, or the ids to include cannot be read.
@@ -70,7 +85,7 @@ def collection_of(args: argparse.Namespace) -> Collection:
     """
     include = read_ids(args.include_ids) if args.include_ids else None
     options = ReadOptions(duplicates=args.duplicates, malformed=args.malformed, include_ids=include)
-    return Collection(args.collection, args.input, options)
+    return Collection(args.collection, args.input, replace(options, **changes))
 
 
 def prepare_lucene(args: argparse.Namespace) -> None:

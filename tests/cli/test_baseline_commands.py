@@ -13,6 +13,7 @@ import pytest
 
 from seal_ir.baselines.dense import __main__ as dense
 from seal_ir.baselines.dense import building, encoders, searching
+from seal_ir.baselines.docids import __main__ as docids
 from seal_ir.baselines.gar import __main__ as gar
 from seal_ir.baselines.gensim_bm25 import __main__ as gensim
 from seal_ir.errors import UsageError
@@ -168,10 +169,11 @@ def test_gar_refuses_before_it_builds(folder: Path, call: Runner, monkeypatch: p
 def test_documented_commands() -> None:
     page = (ROOT / "docs" / "baselines.md").read_text(encoding="utf-8")
     commands = re.findall(r"^python -m seal_ir\.baselines\.(\w+) ((?:.*\\\n)*.*)$", page, re.M)
-    assert [name for name, _ in commands] == ["dense", "dense", "gar", "gar", "gensim_bm25"]
-    parsers = {"dense": dense, "gar": gar, "gensim_bm25": gensim}
+    made = {"docids": ".gz"}
+    assert [name for name, _ in commands] == ["dense", "dense", "gar", "gar", "gensim_bm25", *made]
+    parsers = {"dense": dense, "gar": gar, "gensim_bm25": gensim, "docids": docids}
     for name, words in commands:
         args = parsers[name]._parser().parse_args(shlex.split(words.replace("\\\n", " ")))
-        assert args.output.suffix == ".trec"
+        assert args.output.suffix == made.get(name, ".trec")
     assert encoders.DEFAULT_ENCODER in page
     assert f"blocks of {building.BLOCK:,} documents" in page

@@ -1,0 +1,1 @@
+"""Identifiers of DSI (Tay et al., 2022): a document's path through clusters of clusters of its vector."""
