@@ -79,10 +79,10 @@ bench-quick: install  ## the same on 1 million tokens and few queries
 # With TABLE, that table; else the demo's and, where the real data is, the one over 10,000 passages.
 TABLE ?= demo $(if $(SEAL_IR_DATA),nq-10k)
 eval: install  ## make the tables of eval/ (TABLE=real; SYSTEMS="'SEAL lm' BM25*" for some rows; FRESH=1; PLOTS=1)
-	@for table in $(TABLE); do \
+	@status=0; for table in $(TABLE); do \
 	  $(PYTHON) -m seal_ir.baselines --table eval/$$table.toml $(if $(SYSTEMS),--systems $(SYSTEMS)) \
-	    $(if $(FRESH),--fresh) $(if $(PLOTS),--plots) || exit 1; \
-	done
+	    $(if $(FRESH),--fresh) $(if $(PLOTS),--plots) || status=1; \
+	done; exit $$status
 
 asan: ## run the C++ core under AddressSanitizer and UBSan
 	$(call sanitize,address-undefined,address$(comma)undefined)

@@ -9,14 +9,14 @@ import sys
 import time
 from pathlib import Path
 
-from seal_ir.baselines import layouts, outputs, plots
-from seal_ir.baselines.figures import check_questions, measure, write_topics
+from seal_ir.baselines import layouts, outputs, plots, recorded
+from seal_ir.baselines.figures import Measured, check_questions, measure, write_topics
 from seal_ir.baselines.inserting import insert, read_page
-from seal_ir.baselines.plan import check_reached, chosen, imported, make_plan, stale
+from seal_ir.baselines.plan import Plan, check_reached, chosen, imported, make_plan, stale
 from seal_ir.baselines.spec import Step, TableSpec
 from seal_ir.baselines.tables import read_table
 from seal_ir.command import run
-from seal_ir.errors import SealError
+from seal_ir.errors import SealError, UsageError
 from seal_ir.eval.significance import Resampling
 from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.named import Places
@@ -49,16 +49,22 @@ def _parser() -> argparse.ArgumentParser:
     add("--fresh", action="store_true", help="make runs again that are there already")
     add("--format", default="text", choices=tuple(_FORMATS), help="of the table on stdout (%(default)s)")
     add("--into", type=Path, help="also put the table into this Markdown page, as in README.md")
+    add("--record", action="store_true", help="write what was measured into the table file")
     add("--plots", action="store_true", help="also draw OUTPUT/TABLE.*.png and .svg (needs matplotlib)")
     add("--seed", type=int, default=0, help="of intervals and p values (%(default)s)")
     return parser
 
 
 def main(arguments: list[str]) -> int:
-    """Make the runs, measure them, write OUTPUT/TABLE.json, .csv, .md, .tex and .txt; 0 when done."""
+    """Make the runs, measure them, write OUTPUT/TABLE.json, .csv, .md, .tex and .txt; 0 when done.
+
+    Fails after that, with a line for each, where figures differ from those that the table file has recorded.
+    """
     args = _parser().parse_args(arguments)
     if args.plots:
         plots.check_installed()
+    if args.record and args.run:
+        raise UsageError("--record does not go with --run: figures of other files are not the table's")
     places, options = Places.from_environment(), Resampling(seed=args.seed)
     spec = read_table(args.table, args.output, places)
     check_reached(spec, args.table, places.cache)
@@ -69,15 +75,18 @@ def main(arguments: list[str]) -> int:
     for topics in plan.topics:
         write_topics(topics, places)
         check_questions(spec, topics, places)
-    timings = _timings(spec)
-    for step in plan.steps:
-        if args.fresh or stale(step, spec):
-            timings[str(step)] = _perform(step)
-            _save_timings(spec, timings)
+    timings = _performed(spec, plan, fresh=args.fresh)
     measured = measure(spec, plan.topics, places, timings, options)
     if not measured.figures:
         lines = layouts.lacking(spec, plan.lacks)
         raise SealError(f"{args.table}: nothing to show; {'; '.join(lines)}")
+    _write(args, spec, measured, plan)
+    _compare_with_recorded(args, spec, measured)
+    return 0
+
+
+def _write(args: argparse.Namespace, spec: TableSpec, measured: Measured, plan: Plan) -> None:
+    """The table in every form, where it was asked for."""
     for table in measured.tables.values():
         for result in table.results:
             print(f"{result.system}: {result.coverage}", file=sys.stderr)
@@ -91,7 +100,31 @@ def main(arguments: list[str]) -> int:
         insert(args.into, spec.name, layouts.as_markdown(spec, measured, plan.lacks))
     for path in plots.draw(spec, measured, args.output) if args.plots else []:
         print(path, file=sys.stderr)
-    return 0
+
+
+def _compare_with_recorded(args: argparse.Namespace, spec: TableSpec, measured: Measured) -> None:
+    """Names the figures that have drifted; records the new ones where that was asked for, else fails."""
+    drifts = recorded.drifts(spec, measured)
+    for line in drifts:
+        print(line, file=sys.stderr)
+    if args.record:
+        n = recorded.record(args.table, spec, measured)
+        print(f"{n} figures recorded in {args.table}", file=sys.stderr)
+    elif drifts:
+        raise SealError(
+            f"{args.table}: {len(drifts)} of its figures were recorded otherwise, by more than the tolerance;"
+            " find out why, or --record the new ones"
+        )
+
+
+def _performed(spec: TableSpec, plan: Plan, *, fresh: bool) -> dict[str, float]:
+    """Performs the steps that are stale, or all; returns the seconds of all that ever were, by command."""
+    timings = _timings(spec)
+    for step in plan.steps:
+        if fresh or stale(step, spec):
+            timings[str(step)] = _perform(step)
+            _save_timings(spec, timings)
+    return timings
 
 
 def _perform(step: Step) -> float:

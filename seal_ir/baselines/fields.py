@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -54,7 +55,7 @@ class Fields:
     def number(self, key: str, default: float | None = None) -> float:
         """A number that is not negative; without a default it must be there."""
         value = self._typed(key, (int, float), "a number", default)
-        if isinstance(value, bool) or not value >= 0:
+        if isinstance(value, bool) or not 0 <= value < math.inf:
             raise self._fault(key, "a number of at least 0")
         return float(value)
 

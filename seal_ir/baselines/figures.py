@@ -34,6 +34,7 @@ class Figure:
         interval: of the value.
         n: topics that the value is over.
         published: as published, in the unit of the value; None where it was not.
+        recorded: what was last measured, as the table file has it; None where it has nothing.
         comparison: with the baseline; None where there is none.
     """
 
@@ -44,6 +45,7 @@ class Figure:
     interval: Interval | None = None
     n: int | None = None
     published: float | None = None
+    recorded: float | None = None
     comparison: Comparison | None = None
 
 
@@ -123,7 +125,11 @@ def measure(
         for row in spec.rows:
             for name in topics.measures:
                 figure = cells.get((row.system, name)) or Figure(row.system, topics.name, name)
-                figure = replace(figure, published=row.published.get(topics.name, {}).get(name))
+                figure = replace(
+                    figure,
+                    published=row.published.get(topics.name, {}).get(name),
+                    recorded=row.recorded.get(topics.name, {}).get(name),
+                )
                 if topics.mean_of:
                     figure = replace(figure, value=_mean(found, topics, row.system, name))
                 elif name in LABELS:

@@ -15,7 +15,7 @@ from seal_ir.baselines.spec import Row, TableSpec, Topics
 from seal_ir.eval.tables import Interval, Table, versions
 
 _COLUMNS = (
-    *("topics", "system", "measure", "value", "ci_lo", "ci_hi", "n", "published", "source"),
+    *("topics", "system", "measure", "value", "ci_lo", "ci_hi", "n", "recorded", "published", "source"),
     *("baseline", "delta", "delta_lo", "delta_hi", "p", "p_holm", "wins", "ties", "losses", "run", "command"),
 )
 
@@ -67,6 +67,7 @@ def _record(figure: Figure, row: Row, spec: TableSpec, makers: dict[Any, str]) -
         "value": figure.value,
         "ci": _ends(figure.interval),
         "n": figure.n,
+        "recorded": figure.recorded,
         "published": figure.published,
         "source": (row.source or spec.source) if figure.published is not None else None,
         **{name: getattr(found, name) if found else None for name in names},

@@ -63,7 +63,8 @@ def chosen(spec: TableSpec, patterns: Sequence[str]) -> TableSpec:
 def imported(spec: TableSpec, runs: Iterable[str]) -> TableSpec:
     """The table with run files of other systems, each `NAME=FILE` or, with several sets, `NAME=TOPICS:FILE`.
 
-    A name that the table has gets the run in its row; any other one gets a row of its own at the end.
+    A name that the table has gets the run in its row, without what is recorded of another run; any other one
+    gets a row of its own at the end.
 
     Raises:
         UsageError: it is not written so, or names no set of topics.
@@ -83,7 +84,8 @@ def imported(spec: TableSpec, runs: Iterable[str]) -> TableSpec:
             raise InputError(f"{file}: no such run; check the path")
         row = rows.get(system) or Row(system, {}, {}, "", "", ())
         own = {topics.name: Path(file) for topics in spec.topics if name in (topics.name, topics.within)}
-        rows[system] = replace(row, runs={**row.runs, **own}, missing="")
+        recorded = {name: found for name, found in row.recorded.items() if name not in own}
+        rows[system] = replace(row, runs={**row.runs, **own}, missing="", recorded=recorded)
     return replace(spec, rows=tuple(rows.values()))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from seal_ir.baselines.needs import Need
@@ -83,6 +83,8 @@ class Row:
         source: where these were published, if not where the table says.
         missing: why it has no run, in words; "" where it has.
         size_of: files and folders whose size is that of its index.
+        recorded: what was last measured, as `published`.
+        tolerance: how far a share may be from what is recorded, in points of a percentage.
     """
 
     system: str
@@ -91,6 +93,8 @@ class Row:
     source: str
     missing: str
     size_of: tuple[Path, ...]
+    recorded: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    tolerance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def read_table(path: Path, results: Path, places: Places) -> TableSpec:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path}: not a table: {error}") from error
     table = Fields(str(path), values).only(
-        *("title", "note", "source", "index", "measures", "baseline", "compare"),
+        *("title", "note", "source", "index", "measures", "baseline", "compare", "tolerance"),
         *("need", "topics", "step", "row"),
     )
     folder = results / path.stem
@@ -66,7 +66,8 @@ def read_table(path: Path, results: Path, places: Places) -> TableSpec:
     topics = _all_topics(table, context)
     steps = tuple(step for fields in table.sections("step") for step in _steps(fields, context, topics))
     made = frozenset(path for step in steps for path in step.makes)
-    rows = tuple(_row(fields, context, topics, made) for fields in table.sections("row"))
+    tolerance = table.number("tolerance", 0.0)
+    rows = tuple(_row(fields, context, topics, made, tolerance) for fields in table.sections("row"))
     spec = TableSpec(
         name=path.stem,
         title=table.text("title"),
@@ -202,8 +203,11 @@ def _step(fields: Fields, context: _Context, words: Sequence[str], target: Topic
     )
 
 
-def _row(fields: Fields, context: _Context, topics: Sequence[Topics], made: frozenset[Path]) -> Row:
-    fields.only("system", "run", "published", "source", "missing", "size_of")
+def _row(
+    fields: Fields, context: _Context, topics: Sequence[Topics], made: frozenset[Path], tolerance: float
+) -> Row:
+    """The row; the tolerance is the table's, which its own replaces."""
+    fields.only("system", "run", "published", "measured", "tolerance", "source", "missing", "size_of")
     system, run, missing = fields.text("system"), fields.text("run", ""), fields.text("missing", "")
     size_of = context.paths(fields, "size_of")
     runs = {known.name: known.runs / run for known in topics if run and known.source}
@@ -216,12 +220,21 @@ def _row(fields: Fields, context: _Context, topics: Sequence[Topics], made: froz
         )
     if not run and not missing and not size_of:
         raise InputError(f"{fields.where}: 'run' is missing; without one, say in 'missing' what it lacks")
-    return Row(system, runs, _published(fields, topics), fields.text("source", ""), missing, size_of)
+    return Row(
+        system=system,
+        runs=runs,
+        published=_figures(fields, "published", topics),
+        source=fields.text("source", ""),
+        missing=missing,
+        size_of=size_of,
+        recorded=_figures(fields, "measured", topics),
+        tolerance=fields.number("tolerance", tolerance),
+    )
 
 
-def _published(fields: Fields, topics: Sequence[Topics]) -> dict[str, dict[str, float]]:
-    """Figures by set and measure: shares are printed in percent, costs in the unit of their measure."""
-    given = fields.section("published")
+def _figures(fields: Fields, key: str, topics: Sequence[Topics]) -> dict[str, dict[str, float]]:
+    """Figures by set and measure: shares are written in percent, costs in the unit of their measure."""
+    given = fields.section(key)
     if not given.values:
         return {}
     if len(topics) == 1 and not any(isinstance(value, dict) for value in given.values.values()):

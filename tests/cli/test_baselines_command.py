@@ -155,6 +155,38 @@ def test_a_run_of_another_system_joins_the_table(call: Runner, tmp_path: Path) -
     assert value["rows"][0]["run"] == str(run)
 
 
+def test_what_was_measured_is_recorded_and_drift_is_told(call: Runner, tmp_path: Path) -> None:
+    path = write_table(tmp_path, two(head="tolerance = 1"))
+    options = ["--table", path, "--output", tmp_path / "results"]
+    recorded = call(main, *options, "--record")
+    assert (recorded.code, recorded.err.splitlines()[-1]) == (0, f"4 figures recorded in {path}")
+    text = path.read_text(encoding="utf-8")
+    assert 'measured = { "Success@1" = 50.0, "Rprec" = 50.0 }\n' in text
+    again = call(main, *options)
+    assert (again.code, again.out) == (0, recorded.out)
+    rows = json.loads((tmp_path / "results" / "two.json").read_text(encoding="utf-8"))["rows"]
+    assert [found["recorded"] for found in rows] == [1.0, 1.0, 0.5, 0.5]
+    path.write_text(text.replace("= 50.0, ", "= 51.0, ").replace("= 50.0 }", "= 48.99 }"), encoding="utf-8")
+    drifted = call(main, *options)
+    assert (drifted.code, drifted.out) == (1, recorded.out)  # the table is there all the same
+    assert drifted.err.splitlines()[-2:] == [
+        "The half, two, Rprec: recorded 48.99, measured 50, tolerance 1",
+        f"error: {path}: 1 of its figures were recorded otherwise, by more than the tolerance; find out why,"
+        " or --record the new ones",
+    ]
+    mended = call(main, *options, "--record", "--systems", "The half")
+    assert (mended.code, mended.err.splitlines()[-1]) == (0, f"2 figures recorded in {path}")
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_runs_of_others_are_neither_compared_nor_recorded(call: Runner, tmp_path: Path) -> None:
+    text = two() + 'measured = { "Rprec" = 50 }\n'
+    run = f"The half={tmp_path / 'data' / 'good.trec'}"
+    done = call(main, *arguments(tmp_path, text, "--run", run))
+    assert (done.code, "recorded" in done.err) == (0, False)
+    assert_fault(call(main, *arguments(tmp_path, text, "--run", run, "--record")), 2, "--record does not go")
+
+
 def test_a_baseline_marks_what_differs(call: Runner, tmp_path: Path) -> None:
     text = (
         'title = "Six"\nbaseline = "None"\n[[topics]]\nname = "six"\nmeasures = ["Success@1"]\n'

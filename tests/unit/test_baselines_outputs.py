@@ -162,6 +162,7 @@ def test_json(places: Places, tmp_path: Path) -> None:
         "value": 1.0,
         "ci": [1.0, 1.0],
         "n": 6,
+        "recorded": None,
         "published": pytest.approx(0.762),
         "source": "a paper",
         "baseline": "Empty",

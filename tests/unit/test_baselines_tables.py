@@ -181,6 +181,20 @@ FAULTS = [
     ('"good.trec"\n', '"good.trec"\npublished = { "Rprec" = "3" }\n', "Rprec is '3'; it must be a number"),
     (
         '"good.trec"\n',
+        '"good.trec"\nmeasured.two = { "P@1" = 3 }\n',
+        "[[row]] 1: measured: two: unknown key 'P@1'; it may hold Success@1, Rprec",
+    ),
+    (
+        '"good.trec"\n',
+        '"good.trec"\nmeasured.six = { "Rprec" = 3 }\n',
+        "[[row]] 1: measured: 'six' is no set of topics of this table",
+    ),
+    ('"good.trec"\n', '"good.trec"\nmeasured = { "Rprec" = nan }\n', "measured: Rprec is nan; it must be"),
+    ('"good.trec"\n', '"good.trec"\nmeasured = { "Rprec" = inf }\n', "measured: Rprec is inf; it must be"),
+    ('"good.trec"\n', '"good.trec"\ntolerance = -1\n', "[[row]] 1: tolerance is -1; it must be a number"),
+    ('title = "Two', 'tolerance = "1"\ntitle = "Two', "tolerance is '1'; it must be a number"),
+    (
+        '"good.trec"\n',
         '"good.trec"\npublished.six = { "Rprec" = 3 }\n',
         "'six' is no set of topics of this table",
     ),
