@@ -21,6 +21,7 @@ from seal_ir.eval.evaluation import EvalOptions, evaluate
 from seal_ir.eval.measures import ANSWER_DEFAULTS, QRELS_DEFAULTS, Column, parse_measures
 from seal_ir.eval.questions import Sources, find_sources, load_questions
 from seal_ir.eval.significance import Resampling
+from seal_ir.eval.splits import with_overlap
 from seal_ir.eval.tables import FORMATS, Statistics, Table, as_json
 from seal_ir.eval.texts import Texts, collection_texts, index_directory, index_texts
 from seal_ir.formats.collections import collection_kinds
@@ -50,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--regex", action="store_true", help="answers are regular expressions")
     add("--max-passage", action="store_true", help="fold passages into pages, then measure")
     add("--max-passage-delimiter", default="#", help="what ends the page in a passage's id (%(default)s)")
+    add("--overlap", type=Path, help="also measure by overlap with training questions: their annotations")
     add("--baseline", help="also compare the other runs with this one: its name in the table, or its path")
     add("--deltas", type=Path, help="with --baseline: write each topic's differences, as .tsv or .jsonl")
     add("--permutations", type=int, default=10_000, help="of the randomisation test (%(default)s)")
@@ -90,7 +92,10 @@ def main(arguments: list[str]) -> int:
     )
     texts = _texts(args, places) if needs_answers and has_texts else None
     options = EvalOptions(REGEX if args.regex else TOKENS, delimiter)
-    table = _with_statistics(evaluate(args.run, questions, columns, texts, options), args, resampling)
+    table = evaluate(args.run, questions, columns, texts, options)
+    if args.overlap is not None:
+        table = with_overlap(table, args.overlap)
+    table = _with_statistics(table, args, resampling)
     _tell(table)
     if requested is None and not has_texts and not args.max_passage:
         print(
@@ -142,8 +147,12 @@ def _with_statistics(table: Table, args: argparse.Namespace, options: Resampling
     """The table with intervals and comparisons, if it is to show any; differences by topic are written."""
     if args.baseline is None and args.output is None and args.format != "json":
         return table
+    parts = [
+        replace(part, statistics=Statistics(options, figure_intervals(part, options))) for part in table.parts
+    ]
+    table = replace(table, parts=parts, statistics=Statistics(options, figure_intervals(table, options)))
     if args.baseline is None:
-        return replace(table, statistics=Statistics(options, figure_intervals(table, options)))
+        return table
     baseline = find_result(table, args.baseline)
     others = [result for result in table.results if result is not baseline]
     if not others:
@@ -151,7 +160,8 @@ def _with_statistics(table: Table, args: argparse.Namespace, options: Resampling
     comparisons = compare(table, baseline, others, options)
     if args.deltas is not None:
         write_deltas(args.deltas, table, baseline, others)
-    return replace(table, statistics=Statistics(options, figure_intervals(table, options), comparisons))
+    intervals = table.statistics.intervals if table.statistics else ()
+    return replace(table, statistics=Statistics(options, intervals, comparisons))
 
 
 def _tell(table: Table) -> None:

@@ -108,6 +108,7 @@ class Table:
         matching: the rule for answers in words; None when no measure uses answers.
         delimiter: where docids were cut into page ids; None for passages.
         statistics: intervals and comparisons, where they were asked for.
+        parts: the same over parts of the topics, each labelled by what its topics have in common.
     """
 
     questions: Questions
@@ -116,6 +117,7 @@ class Table:
     matching: str | None
     delimiter: str | None
     statistics: Statistics | None = None
+    parts: Sequence[Table] = ()
 
     @property
     def level(self) -> str:
@@ -123,7 +125,10 @@ class Table:
         return "passage" if self.delimiter is None else "page"
 
     def rows(self) -> list[dict[str, Any]]:
-        """One flat record a figure; n is the number of topics that it is over, ci its interval."""
+        """One flat record a figure; n is the number of topics that it is over, ci its interval.
+
+        Those of the parts follow, with their labels behind that of the topics.
+        """
         intervals = self.statistics.intervals if self.statistics else [{} for _ in self.results]
         return [
             {
@@ -136,6 +141,10 @@ class Table:
             }
             for result, interval in zip(self.results, intervals, strict=True)
             for column in self.columns
+        ] + [
+            {**row, "topics": f"{self.questions.label}: {row['topics']}"}
+            for part in self.parts
+            for row in part.rows()
         ]
 
     def notes(self) -> list[str]:
@@ -156,8 +165,10 @@ class Table:
 
 
 def as_text(table: Table) -> str:
-    """Aligned columns, four decimals, then the notes, each after a `#`; then the comparisons likewise."""
+    """Aligned columns, four decimals, then the notes, each after a `#`; then parts, comparisons likewise."""
     lines = [*aligned(_grid(table)), *(f"# {note}" for note in table.notes())]
+    if table.parts:
+        lines += ["", *aligned(_parts_grid(table), 2)]
     if table.statistics and table.statistics.comparisons:
         lines += ["", *aligned(_comparison_grid(table, table.statistics), 2)]
         lines += [f"# {table.statistics.note()}"]
@@ -165,8 +176,10 @@ def as_text(table: Table) -> str:
 
 
 def as_markdown(table: Table) -> str:
-    """A table of GitHub's Markdown, four decimals, then the notes as a list; then the comparisons."""
+    """A table of GitHub's Markdown, four decimals, then the notes as a list; then parts and comparisons."""
     lines = [*piped(_grid(table)), "", *(f"- {note}" for note in table.notes())]
+    if table.parts:
+        lines += ["", *piped(_parts_grid(table), 2)]
     if table.statistics and table.statistics.comparisons:
         lines += ["", *piped(_comparison_grid(table, table.statistics), 2)]
         lines += ["", f"- {table.statistics.note()}"]
@@ -224,6 +237,24 @@ def _grid(table: Table) -> list[list[str]]:
         *(
             [result.system, *(f"{result.figures[column.name]:.4f}" for column in table.columns)]
             for result in table.results
+        ),
+    ]
+
+
+def _parts_grid(table: Table) -> list[list[str]]:
+    """Part by part: each system's figures, behind the number of the part's topics."""
+    head = ["topics", "system", "n", *(column.label for column in table.columns)]
+    return [
+        head,
+        *(
+            [
+                part.questions.label,
+                result.system,
+                str(len(part.questions.topics)),
+                *(f"{result.figures[column.name]:.4f}" for column in part.columns),
+            ]
+            for part in table.parts
+            for result in part.results
         ),
     ]
 

@@ -270,3 +270,43 @@ def test_kilt_on_complete_dev_files(tmp_path: Path, name: str, n_topics: int) ->
     ours = our_kilt(tmp_path, guess, gold, *KILT_NAMES.values(), "Rprec")
     assert ours.pop("Rprec") == pytest.approx(pages["KiltRprec"], abs=1e-9)
     assert ours == pytest.approx(pages, abs=1e-9)
+
+
+# Overlap with training questions
+
+OVERLAP_DRIVER = """
+import sys
+from pyserini.eval.evaluate_qa_overlap_retrieval import evaluate_retrieval
+evaluate_retrieval("retrieval.json", [1, 3, 8], "data/nq-annotations.jsonl")
+"""
+
+
+@needs_pyserini
+@pytest.mark.slow
+def test_accuracy_by_overlap(tmp_path: Path) -> None:
+    """Pyserini's script fetches annotations unless the working folder has some."""
+    arguments, retrieval = dpr_files(tmp_path, 3)
+    draw = random.Random(5)
+    (tmp_path / "data").mkdir()
+    annotations = []
+    for qid in retrieval:
+        answer = draw.choice(["answer_overlap", "no_answer_overlap"])
+        question = draw.choice(["question_overlap", "no_question_overlap", ""])
+        only = ["answer_overlap_only"] * ((answer, question) == ("answer_overlap", "no_question_overlap"))
+        labels = [answer, *[question][: len(question)], *only]
+        annotations.append({"id": int(qid), "labels": labels})
+    path = write_lines(tmp_path / "data" / "nq-annotations.jsonl", annotations)
+    (tmp_path / "retrieval.json").write_text(json.dumps(retrieval), encoding="utf-8")
+    said = run_python("-c", OVERLAP_DRIVER, cwd=tmp_path)
+    theirs = {}
+    for line in said.splitlines():
+        head, _, value, label = line.split()
+        topics = "topics.tsv" if label == "total" else f"topics.tsv: {label.replace('_', ' ')}"
+        theirs[topics, f"AnswerAccuracy@{head.removeprefix('Top')}"] = float(value)
+    output = tmp_path / "overlap.json"
+    names = ["AnswerAccuracy@1", "AnswerAccuracy@3", "AnswerAccuracy@8"]
+    options = [*arguments, "--measures", *names, "--overlap", path, "--output", output]
+    assert main([str(option) for option in options]) == 0
+    rows = json.loads(output.read_text(encoding="utf-8"))["rows"]
+    assert {(row["topics"], row["measure"]): row["value"] for row in rows} == pytest.approx(theirs)
+    assert len(theirs) == 3 * 7
