@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -36,16 +36,30 @@ from seal_ir.train.pairs import (
 )
 
 _VERSION = 1  # of what the same settings give
+_TITLES = ExampleOptions().document_titles
 
 
 def _parser() -> argparse.ArgumentParser:
-    defaults = ExampleOptions()
     parser = argparse.ArgumentParser(
         prog="python -m seal_ir.train data",
         description="Make a training set for `python -m seal_ir.train fit`.",
     )
     add = parser.add_argument
     add("--output", type=Path, required=True, help="folder to make; an interrupted one is gone on with")
+    _add_sources(parser)
+    add(
+        "--exclude",
+        nargs="+",
+        default=[],
+        help="topics whose questions are left out: files or names",
+    )
+    add("--seed", type=int, default=0, help="of all sampling (%(default)s)")
+    _add_examples(parser)
+    return parser
+
+
+def _add_sources(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("sources").add_argument
     add(
         "--pairs",
         type=Path,
@@ -75,26 +89,46 @@ def _parser() -> argparse.ArgumentParser:
     add("--unsupervised", action="store_true", help="also spans of the collection's documents")
     add("--documents", type=int, help="unsupervised: take only the first documents of the collection")
     add(
-        "--exclude",
+        "--fields",
         nargs="+",
         default=[],
-        help="topics whose questions are left out: files or names",
+        help="further fields of the collection's JSON records, whose values are to be written whole",
     )
-    add("--seed", type=int, default=0, help="of all sampling (%(default)s)")
+
+
+def _add_examples(parser: argparse.ArgumentParser) -> None:
+    defaults = ExampleOptions()
+    add = parser.add_argument_group("examples").add_argument
     add("--spans", type=int, default=defaults.spans, help="spans of each pair (%(default)s)")
     add("--span-words", type=int, default=defaults.span_words, help="length of a span (%(default)s)")
     add("--temperature", type=float, default=defaults.temperature, help="in characters (%(default)s)")
     add("--titles", type=int, default=defaults.titles, help="title examples of each pair (%(default)s)")
-    return parser
+    add(
+        "--values",
+        type=int,
+        default=defaults.values,
+        help="examples of each pair and further field (%(default)s)",
+    )
+    add(
+        "--document-spans",
+        type=int,
+        default=defaults.document_spans,
+        help="span -> span examples of each document (%(default)s)",
+    )
+    add(
+        "--document-titles",
+        type=int,
+        default=defaults.document_titles,
+        help="span -> title examples of each document; unless 0, its whole text has one too (%(default)s)",
+    )
 
 
 def main(arguments: list[str]) -> int:
     """Make the set; 0 when it is complete."""
     args = _parser().parse_args(arguments)
     _check(args)
-    options = ExampleOptions(
-        spans=args.spans, span_words=args.span_words, temperature=args.temperature, titles=args.titles
-    )
+    given = (field.name for field in fields(ExampleOptions) if hasattr(args, field.name))
+    options = ExampleOptions(**{name: getattr(args, name) for name in given})
     places = Places.from_environment()
     judged = [(*_found(names, places), SUPERVISED) for names in args.judged]
     judged += [(*_found(names, places), DISTANT) for names in args.distant]
@@ -115,7 +149,7 @@ def main(arguments: list[str]) -> int:
         return document_examples(item, options, rng)
 
     prepared.write_parts(args.output, items, examples_of, args.seed)
-    summary = prepared.finish(args.output, asdict(counts))
+    summary = prepared.finish(args.output, asdict(counts), args.fields)
     _tell(args.output, summary)
     return 0
 
@@ -125,6 +159,8 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("no source; give --pairs, --judged, --distant or --input")
     if args.input is None and (args.judged or args.distant or args.unsupervised):
         raise UsageError("--judged, --distant and --unsupervised need the collection; give --input")
+    if args.input is None and args.fields:
+        raise UsageError("--fields are the collection's; give --input")
     if args.documents is not None and args.documents < 1:
         raise UsageError(f"--documents is {args.documents}; it must be at least 1")
     if args.seed < 0:
@@ -157,7 +193,7 @@ def _pairs(
     for topics, qrels, kind in judged:
         references += judged_references(topics, qrels, kind)
     if references:
-        yield from resolve(references, Collection(args.collection, args.input), counts)
+        yield from resolve(references, Collection(args.collection, args.input), counts, args.fields)
     for path in args.pairs:
         if is_json_array(path):
             yield from read_dpr_pairs(path)
@@ -170,7 +206,7 @@ def _pairs(
 def _documents(args: argparse.Namespace, *, unsupervised: bool) -> Iterator[Document]:
     if not unsupervised:
         return
-    options = ReadOptions(malformed="skip", duplicates="first")
+    options = ReadOptions(malformed="skip", duplicates="first", fields=tuple(args.fields))
     for n, document in enumerate(Collection(args.collection, args.input, options)):
         if n == args.documents:
             return
@@ -183,12 +219,18 @@ def _settings(
     judged: list[tuple[Path, Path, str]],
     exclude: list[Path],
 ) -> dict[str, Any]:
-    """All that the set depends on, kept beside it; two sets with equal settings are equal."""
-    collection = Collection(args.collection, args.input).paths if args.input else []
+    """All that the set depends on, kept beside it; two sets with equal settings are equal.
+
+    What earlier versions did not have is left out where it changes nothing, so that their sets are known.
+    """
+    reading = ReadOptions(fields=tuple(args.fields))
+    collection = Collection(args.collection, args.input, reading).paths if args.input else []
+    later = {"values": bool(args.fields), "document_titles": options.document_titles != _TITLES}
+    kept = {name: value for name, value in asdict(options).items() if later.get(name, True)}
     return {
         "version": _VERSION,
         "seed": args.seed,
-        "options": asdict(options),
+        "options": kept,
         "pairs": _stamps(args.pairs),
         "judged": [{"kind": kind, "files": _stamps([topics, qrels])} for topics, qrels, kind in judged],
         "collection": {"kind": args.collection, "files": _stamps(collection)},
@@ -196,7 +238,7 @@ def _settings(
         "unsupervised": args.unsupervised or _bare(args, judged),
         "documents": args.documents,
         "exclude": _stamps(exclude),
-    }
+    } | ({"fields": args.fields} if args.fields else {})
 
 
 def _stamps(paths: list[Path]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from seal_ir.decode.model import Generator
 from seal_ir.decode.prompts import make_prompt
-from seal_ir.records import TITLE
+from seal_ir.records import BODY
 from seal_ir.text.description import CAUSAL
 from seal_ir.train.examples import Example
 from seal_ir.train.prompts import TrainingPrompts
@@ -34,7 +34,7 @@ class Encoder:
         """The prompt and the target of each example.
 
         A target is tokenised as a field of a document is, so that it has the tokens that are in the index.
-        A title ends with the token that ends titles.
+        Titles and values of further fields end with the token that ends titles.
         """
         targets = self._generator.tokenizer.encode_fields([example.target for example in examples])
         return [
@@ -48,7 +48,7 @@ class Encoder:
 
     def _closed(self, example: Example, target: list[int]) -> tuple[int, ...]:
         title_end = self._generator.title_end
-        closing = (title_end, *self._end) if example.field == TITLE else self._end
+        closing = (title_end, *self._end) if example.field != BODY else self._end
         if closing[:1] * 2 == closing:  # the model ends titles and targets with one token
             closing = closing[:1]
         return (*target, *closing)

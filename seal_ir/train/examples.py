@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,8 +10,8 @@ import numpy as np
 
 from seal_ir.errors import UsageError
 from seal_ir.records import BODY, TITLE, Document
-from seal_ir.train.pairs import UNSUPERVISED, Pair
-from seal_ir.train.spans import biased_spans, uniform_starts, words_of
+from seal_ir.train.pairs import UNSUPERVISED, Pair, normalised
+from seal_ir.train.spans import Words, biased_spans, uniform_starts, words_of
 
 
 class Example(NamedTuple):
@@ -32,6 +33,9 @@ class ExampleOptions:
         temperature: of the softmax over character overlap, in characters.
         titles: how often the title of the gold passage stands beside its spans.
         document_spans: span -> span examples of each document of the collection.
+        document_titles: span -> title examples of each document; with any, its whole text has one too.
+        values: value examples of each further field of the gold passage: so many different values, or all
+            over again where there are fewer.
         lower: share of the documents' sources that are lower-cased.
     """
 
@@ -40,6 +44,8 @@ class ExampleOptions:
     temperature: float = 1.0
     titles: int = 3
     document_spans: int = 3
+    document_titles: int = 1
+    values: int = 3
     lower: float = 0.1
 
     def __post_init__(self) -> None:
@@ -49,6 +55,8 @@ class ExampleOptions:
             ("span_words", 1),
             ("titles", 0),
             ("document_spans", 0),
+            ("document_titles", 0),
+            ("values", 0),
             ("lower", 0),
         ):
             if not getattr(self, name) >= least:
@@ -58,17 +66,25 @@ class ExampleOptions:
 
 
 def pair_examples(pair: Pair, options: ExampleOptions, rng: np.random.Generator) -> list[Example]:
-    """Spans biased by their overlap with the question, then the title; without a title, none."""
-    spans = biased_spans(
-        pair.question, pair.text, options.spans, options.span_words, options.temperature, rng
-    )
+    """Spans biased by their overlap with the question, the title, values of further fields; what there is."""
+    spans: list[str] = []
+    if options.spans:
+        spans = biased_spans(
+            pair.question, pair.text, options.spans, options.span_words, options.temperature, rng
+        )
     examples = [Example(pair.question, span, BODY, pair.kind) for span in spans]
     title = pair.title.strip()
-    return examples + [Example(pair.question, title, TITLE, pair.kind)] * (options.titles if title else 0)
+    examples += [Example(pair.question, title, TITLE, pair.kind)] * (options.titles if title else 0)
+    if pair.further:  # drawn last: other examples are the same with and without
+        examples += _pair_values(pair, options, rng)
+    return examples
 
 
 def document_examples(document: Document, options: ExampleOptions, rng: np.random.Generator) -> list[Example]:
-    """Span -> another span, span -> title, whole text -> title; without what it lacks."""
+    """Span -> another span; span and whole text -> title, and -> a value of each further field.
+
+    Without what the document lacks.
+    """
     words, title = words_of(document.text), document.title.strip()
     if not words.keys:
         return []
@@ -78,10 +94,60 @@ def document_examples(document: Document, options: ExampleOptions, rng: np.rando
         if len(starts) == 2:
             source, target = (words.span(start, options.span_words) for start in starts)
             made.append((source, target, BODY))
-    if title:
-        start = uniform_starts(words, 1, options.span_words, rng)[0]
-        made.append((words.span(start, options.span_words), title, TITLE))
+    if title and options.document_titles:
+        starts = uniform_starts(words, options.document_titles, options.span_words, rng)
+        made += [(words.span(start, options.span_words), title, TITLE) for start in starts]
         made.append((document.text.strip(), title, TITLE))
+    examples = _lowered(made, options, rng)
+    if document.further:  # drawn last, as above
+        examples += _lowered(_document_values(document, words, options, rng), options, rng)
+    return examples
+
+
+def _pair_values(pair: Pair, options: ExampleOptions, rng: np.random.Generator) -> list[Example]:
+    """Question -> value; the question itself is no target, which would teach to copy it."""
+    question = normalised(pair.question)
+    further = [(field, value) for field, value in pair.further if normalised(value) != question]
+    return [
+        Example(pair.question, value, field, pair.kind)
+        for field, values in _by_field(further).items()
+        for value in _drawn(values, options.values, rng)
+    ]
+
+
+def _document_values(
+    document: Document, words: Words, options: ExampleOptions, rng: np.random.Generator
+) -> list[tuple[str, str, str]]:
+    """Of each field a value for a span and one, another where there is one, for the whole text."""
+    made = []
+    for field, values in _by_field(document.further).items():
+        of_span, of_text = _drawn(values, 2, rng)
+        start = uniform_starts(words, 1, options.span_words, rng)[0]
+        made.append((words.span(start, options.span_words), of_span, field))
+        made.append((document.text.strip(), of_text, field))
+    return made
+
+
+def _by_field(further: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """The different values of each field, in order."""
+    found: dict[str, list[str]] = {}
+    for field, value in dict.fromkeys(further):
+        found.setdefault(field, []).append(value)
+    return found
+
+
+def _drawn(values: list[str], n: int, rng: np.random.Generator) -> list[str]:
+    """N values drawn without replacement; where there are fewer, all of them as often as it takes."""
+    if len(values) == 1:
+        return values * n
+    order = rng.choice(len(values), size=min(n, len(values)), replace=False)
+    return [values[order[i % len(order)]] for i in range(n)]
+
+
+def _lowered(
+    made: list[tuple[str, str, str]], options: ExampleOptions, rng: np.random.Generator
+) -> list[Example]:
+    """Unsupervised examples of source, target and field, some with a lower-cased source."""
     lowered = rng.random(len(made)) < options.lower
     return [
         Example(source.lower() if lower else source, target, field, UNSUPERVISED)

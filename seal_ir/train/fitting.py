@@ -20,8 +20,8 @@ from seal_ir.text.pretrained import find_model, load_description, load_tokenizer
 from seal_ir.train.batches import BatchOptions, TrainingSet
 from seal_ir.train.encoding import Encoder
 from seal_ir.train.network import TargetLoss, load_trainable
-from seal_ir.train.prepared import load_prepared
-from seal_ir.train.prompts import training_prompts
+from seal_ir.train.prepared import further_fields, load_prepared
+from seal_ir.train.prompts import TrainingPrompts, training_prompts
 from seal_ir.train.report import curves, draw
 from seal_ir.train.result import save_result, write_report
 from seal_ir.train.retrieval import load_dev_set, retrieval_of
@@ -115,7 +115,8 @@ class _Session:
         tokenizer = load_tokenizer(self.files)
         self.network, self.wrapper = load_trainable(self.files, plan.options.lora, half=plan.options.bf16)
         family = SEQ2SEQ if self.network.config.is_encoder_decoder else CAUSAL
-        self.prompts = training_prompts(family, load_description(self.files))
+        self.prompts = training_prompts(family, load_description(self.files), further_fields(plan.data))
+        _check_dev_fields(plan.dev_data, self.prompts)
         self.generator = wire(self.network.eval(), tokenizer, self.prompts.description)
         self.on_cpu = not torch.cuda.is_available()
         self.retrieval: Any = None
@@ -166,6 +167,7 @@ class _Session:
             "options": asdict(plan.options),
             "batches": asdict(plan.batches),
             "prompts": self.prompts.templates,
+            **({"field_prompts": self.prompts.further} if self.prompts.further else {}),
             "best_step": best,
             "figures": _figures(log, best),
             "curves": curves(log),
@@ -184,6 +186,15 @@ def _sets(plan: FitPlan) -> tuple[TrainingSet, TrainingSet]:
         raise InputError(f"{plan.data}: too small to hold pairs out of it for the dev loss; give --dev-data")
     chosen = np.random.default_rng(0).choice(pool, size=n, replace=False)  # the same for every seed
     return whole.without(chosen) if plan.dev_data is None else whole, source.only(chosen)
+
+
+def _check_dev_fields(dev_data: Path | None, prompts: TrainingPrompts) -> None:
+    for field in further_fields(dev_data) if dev_data is not None else ():
+        if field not in prompts.further:
+            raise UsageError(
+                f"{dev_data}: has examples of the field {field!r}, which the model neither has nor learns;"
+                " give a --dev-data made with the --fields of --data"
+            )
 
 
 def _dev_set(dev: DevSource | None) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -32,12 +32,16 @@ class Reference(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A question and a passage that answers it. `kind` is SUPERVISED, or DISTANT where it is a guess."""
+    """A question and a passage that answers it. `kind` is SUPERVISED, or DISTANT where it is a guess.
+
+    `further` holds name and value of the passage's further fields, as in `Document`.
+    """
 
     question: str
     title: str
     text: str
     kind: str
+    further: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True)
@@ -110,26 +114,35 @@ def has_outputs(path: Path) -> bool:
     return isinstance(record, dict) and "input" in record and "output" in record
 
 
-def resolve(references: Iterable[Reference], collection: Collection, counts: PairCounts) -> Iterator[Pair]:
+def resolve(
+    references: Iterable[Reference], collection: Collection, counts: PairCounts, fields: Sequence[str] = ()
+) -> Iterator[Pair]:
     """Pairs of the references whose passages the collection has; the others are counted.
+
+    Args:
+        references: questions and ids.
+        collection: the passages.
+        counts: gets the number of references without a passage.
+        fields: further fields that passages are to have.
 
     Raises:
         InputError: the collection cannot be read, or has none of the passages.
     """
     listed = list(references)
     wanted = frozenset(reference.docid for reference in listed)
-    documents = _documents(collection, wanted)
+    documents, faults = _documents(collection, wanted, fields)
     if wanted and not documents:
         raise InputError(
             f"{collection.paths[0]}: has none of the {len(wanted)} positive passages, such as"
             f" {shown(listed[0].docid)}; name the collection that the pairs were made for"
+            + (f", or mend {faults[0]}" if faults else "")
         )
     for question, docid, kind in listed:
         document = documents.get(docid)
         if document is None:
             counts.not_in_collection += 1
         else:
-            yield Pair(question, document.title, document.text, kind)
+            yield Pair(question, document.title, document.text, kind, document.further)
 
 
 def distinct(pairs: Iterable[Pair], excluded: frozenset[str], counts: PairCounts) -> Iterator[Pair]:
@@ -138,7 +151,7 @@ def distinct(pairs: Iterable[Pair], excluded: frozenset[str], counts: PairCounts
     left_out: set[str] = set()
     for pair in pairs:
         question = normalised(pair.question)
-        key = hash((question, pair.title, pair.text))
+        key = hash((question, pair.title, pair.text, pair.further))
         if question in excluded:
             left_out.add(question)
             counts.excluded_questions = len(left_out)
@@ -164,13 +177,18 @@ def normalised(question: str) -> str:
     return _NOT_WORDS.sub(" ", unicodedata.normalize("NFKC", question).lower()).strip()
 
 
-def _documents(collection: Collection, wanted: frozenset[str]) -> Mapping[str, Document]:
-    kind, path = collection.kind, collection.paths
+def _documents(
+    collection: Collection, wanted: frozenset[str], fields: Sequence[str]
+) -> tuple[dict[str, Document], list[str]]:
+    """The wanted documents by their ids, and the first of the records that cannot be read."""
+    options = ReadOptions(malformed="skip", duplicates="first", include_ids=wanted, fields=tuple(fields))
     found: dict[str, Document] = {}
-    for file in path:
-        options = ReadOptions(malformed="skip", duplicates="first", include_ids=wanted)
-        found.update((document.id, document) for document in Collection(kind, file, options))
-    return found
+    faults: list[str] = []
+    for file in collection.paths:
+        part = Collection(collection.kind, file, options)
+        found.update((document.id, document) for document in part)
+        faults += part.faults
+    return found, faults
 
 
 def _first_line(path: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.files import atomic_writer, shown
 from seal_ir.train.examples import Example
 
 Item = TypeVar("Item")
@@ -71,14 +71,19 @@ def write_parts(
             _write_part(path, _rows(part, examples_of, seed))
 
 
-def finish(directory: Path, counts: dict[str, Any]) -> dict[str, Any]:
+def finish(directory: Path, counts: dict[str, Any], fields: Sequence[str] = ()) -> dict[str, Any]:
     """Count what was written and mark the set as complete.
+
+    Args:
+        directory: of the set.
+        counts: more to keep in its summary.
+        fields: further fields that it was made for, each of which must have an example.
 
     Returns:
         What is in `prepared.json`: the counts given, and examples and groups by kind and field.
 
     Raises:
-        InputError: there is no example in it.
+        InputError: there is no example in it, or none of a field.
     """
     examples: dict[str, int] = {}
     n_groups = 0
@@ -88,6 +93,12 @@ def finish(directory: Path, counts: dict[str, Any]) -> dict[str, Any]:
         names = zip(table.column("kind").to_pylist(), table.column("field").to_pylist(), strict=True)
         for kind, field in names:
             examples[f"{kind} {field}"] = examples.get(f"{kind} {field}", 0) + 1
+    for field in fields:
+        if not any(name.partition(" ")[2] == field for name in examples):
+            raise InputError(
+                f"{directory}: the sources gave no value of the field {shown(field)} to learn; check its name"
+                " in the collection, and that values are strings"
+            )
     if not examples:
         raise InputError(f"{directory}: the sources gave no example; check that they hold text")
     summary = {**counts, "groups": n_groups, "examples": examples}
@@ -99,6 +110,22 @@ def finish(directory: Path, counts: dict[str, Any]) -> dict[str, Any]:
 def part_files(directory: Path) -> list[Path]:
     """The Arrow files of a set, in order."""
     return sorted(directory.glob("part-*.arrow"))
+
+
+def further_fields(directory: Path) -> tuple[str, ...]:
+    """The further fields that a set was made with, as its settings say; older sets have none.
+
+    Raises:
+        InputError: the settings cannot be read.
+    """
+    path = directory / SETTINGS
+    try:
+        found = json.loads(path.read_text(encoding="utf-8")).get("fields", [])
+    except (OSError, ValueError, AttributeError) as error:
+        raise InputError(f"{path}: no settings of a training set: {error}") from error
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise InputError(f'{path}: "fields" is {shown(found)}; it must be a list of names')
+    return tuple(found)
 
 
 def load_prepared(directory: Path) -> Any:
