@@ -15,8 +15,9 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from seal_ir.errors import UsageError
-from seal_ir.records import BODY, QUERY, TITLE
+from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM
 
+_KINDS = (BODY, TITLE, QUERY, UNIGRAM)
 T = TypeVar("T", "DecodeConfig", "RankConfig")
 
 
@@ -45,10 +46,14 @@ class DecodeConfig:
     Attributes:
         beam: hypotheses kept per step (paper: 15); the best `2 * beam` attested candidates of each
             step become keys.
-        body_steps: length of the longest body n-gram in tokens (paper: 10).
+        body_steps: length of the longest body n-gram in tokens (paper: 10); 0 writes none.
         title_steps: longest title in tokens, its end symbol included (paper: 15); 0 writes no titles.
         query_words: word n-grams of the query up to this many words become keys; 0 for none.
         unigrams: how many tokens of the first step's distribution are kept (published: 5,000).
+        fields: further fields of the index whose values the model writes whole, as it writes titles.
+        field_steps: longest value of a further field in tokens, its end symbol included.
+        constrained: write only what the corpus holds; else the model writes what it likes, and what the
+            corpus does not hold is dropped afterwards (the paper's ablation).
         rescore: read all keys again in a second forward pass; where the prompts are the same it changes
             nothing but time (the beam has the probabilities already).
     """
@@ -58,14 +63,37 @@ class DecodeConfig:
     title_steps: int = 15
     query_words: int = 3
     unigrams: int = 5000
+    fields: tuple[str, ...] = ()
+    field_steps: int = 32
+    constrained: bool = True
     rescore: bool = False
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
         _at_least(self, "beam", 1)
-        _at_least(self, "body_steps", 1)
-        for name in ("title_steps", "query_words", "unigrams"):
+        _at_least(self, "field_steps", 1)
+        for name in ("body_steps", "title_steps", "query_words", "unigrams"):
             _at_least(self, name, 0)
+        if not (self.body_steps or self.title_steps or self.fields):
+            raise UsageError("nothing is written: body_steps and title_steps are 0 and there are no fields")
+        if not self.body_steps and (self.query_words or self.unigrams):
+            raise UsageError(
+                "query_words and unigrams are scored by the body prompt; body_steps must be 1 or more"
+            )
+        own = [name for name in self.fields if name in _KINDS]
+        if own:
+            raise UsageError(f"fields holds {own[0]!r}, which is no further field")
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The kinds of keys that the model writes, in the order in which it is asked."""
+        return tuple(kind for kind in (BODY, TITLE, *self.fields) if self.steps(kind))
+
+    def steps(self, kind: str) -> int:
+        """The longest key of a kind in tokens; 0 where it is not written."""
+        if kind in self.fields:
+            return self.field_steps
+        return {BODY: self.body_steps, TITLE: self.title_steps}.get(kind, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +103,7 @@ class RankConfig:
     Attributes:
         weight: "lm" (log P(n|q)) or "lm-fm" (log odds of P(n|q) against P(n), equation 2).
         score: "max" (the best key of the document) or "intersective" (equation 4).
-        kinds: which kinds of key count.
+        kinds: which kinds of key count: "body", "title", "query", and further fields by their names.
         length: count body keys of exactly this many tokens only; 0 for all lengths.
         alpha: power of a key's weight (paper: 2.0).
         beta: share of a key's weight that depends on tokens no earlier key had (paper: 0.8).
@@ -104,10 +132,6 @@ class RankConfig:
         _finite(self, "alpha")
         _finite(self, "smoothing")
         _at_least(self, "max_count", 1)
-        unknown = [kind for kind in self.kinds if kind not in (BODY, TITLE, QUERY)]
-        if unknown:
-            allowed = ", ".join((BODY, TITLE, QUERY))
-            raise UsageError(f"kinds holds {unknown[0]!r}; it may hold {allowed}")
         if self.weight == "lm" and self.score == "intersective":
             raise UsageError("weight 'lm' is negative and cannot be summed; use it with score 'max'")
         if not 0.0 <= self.beta <= 1.0:
@@ -131,7 +155,14 @@ class SearchConfig:
     slow_path: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what the slow path cannot do."""
+        """Refuse kinds that nothing writes, and what the slow path cannot do."""
+        decode = self.decode
+        allowed = (BODY, TITLE, QUERY, *decode.fields)
+        unknown = [kind for kind in self.rank.kinds if kind not in allowed]
+        if unknown:
+            raise UsageError(f"kinds holds {unknown[0]!r}; it may hold {', '.join(allowed)}")
+        if self.slow_path and (decode.fields or not (decode.constrained and decode.body_steps)):
+            raise UsageError(f"preset {self.preset!r} writes body and title under the constraint only")
         if self.slow_path and (self.rank.score, self.rank.weight) != ("intersective", "lm-fm"):
             raise UsageError(f"preset {self.preset!r} has score 'intersective' and weight 'lm-fm' only")
 
@@ -139,6 +170,8 @@ class SearchConfig:
         """The settings as plain JSON values."""
         return asdict(self)
 
+
+DOCID, PSEUDO_QUERIES = "docid", "pseudo_queries"  # further fields that presets know by name
 
 PRESETS: Mapping[str, SearchConfig] = MappingProxyType(
     {
@@ -152,6 +185,21 @@ PRESETS: Mapping[str, SearchConfig] = MappingProxyType(
         ),
         "intersective": SearchConfig("intersective"),
         "paper": SearchConfig("paper", rank=RankConfig(smoothing=0.0, unigram_alpha=True)),
+        "genre": SearchConfig(
+            "genre",
+            DecodeConfig(body_steps=0, query_words=0, unigrams=0),
+            RankConfig(weight="lm", score="max", kinds=(TITLE,), alpha=1.0, unigrams=False),
+        ),
+        "dsi": SearchConfig(
+            "dsi",
+            DecodeConfig(body_steps=0, title_steps=0, query_words=0, unigrams=0, fields=(DOCID,)),
+            RankConfig(weight="lm", score="max", kinds=(DOCID,), alpha=1.0, unigrams=False),
+        ),
+        "minder": SearchConfig(
+            "minder",
+            DecodeConfig(fields=(PSEUDO_QUERIES,)),
+            RankConfig(kinds=(BODY, TITLE, QUERY, PSEUDO_QUERIES)),
+        ),
         "published": SearchConfig("published", DecodeConfig(rescore=True), slow_path=True),
     }
 )
@@ -216,15 +264,17 @@ def covering(configs: list[SearchConfig]) -> DecodeConfig:
     """Decoding settings whose keys serve every one of `configs`, so that one decoding does for all.
 
     Raises:
-        UsageError: the configs differ in what no single decoding can serve: beam, rescoring, the slow path.
+        UsageError: the configs differ in what no single decoding can serve: beam, rescoring, the constraint,
+            the slow path.
     """
     beams = sorted({config.decode.beam for config in configs})
     if len(beams) != 1:
         raise UsageError(f"presets with different beams {beams} cannot share one decoding")
-    if len({(config.slow_path, config.decode.rescore) for config in configs}) != 1:
+    if len({(c.slow_path, c.decode.rescore, c.decode.constrained) for c in configs}) != 1:
         names = ", ".join(config.preset for config in configs)
         raise UsageError(
-            f"presets {names} cannot share one decoding: 'published' and those with rescore run alone"
+            f"presets {names} cannot share one decoding: 'published', and those with rescore or without the"
+            " constraint, run alone"
         )
     decodes = [config.decode for config in configs]
     return DecodeConfig(
@@ -233,6 +283,9 @@ def covering(configs: list[SearchConfig]) -> DecodeConfig:
         title_steps=max(d.title_steps for d in decodes),
         query_words=max(d.query_words for d in decodes),
         unigrams=max(d.unigrams for d in decodes),
+        fields=tuple(dict.fromkeys(name for d in decodes for name in d.fields)),
+        field_steps=max(d.field_steps for d in decodes),
+        constrained=decodes[0].constrained,
         rescore=decodes[0].rescore,
     )
 

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from seal_ir.command import run
@@ -154,7 +155,7 @@ def check_installed() -> None:
         UsageError: Pyserini or a Java that it can run on is missing; says what to install.
     """
     with _told():
-        import_module("pyserini.setup")
+        _classpath_module()
     java_home()
 
 
@@ -199,12 +200,11 @@ def _boot() -> None:
     """Start the JVM with Pyserini's jar, unless one runs; imports little of Pyserini (half a second)."""
     check_installed()
     import jnius_config
-    from pyserini.setup import configure_classpath
 
     if not jnius_config.vm_running:
         home = java_home()
         jars = Path(sys.modules["pyserini"].__path__[0]) / "resources" / "jars"
-        configure_classpath(os.environ.get("ANSERINI_CLASSPATH", f"{jars}{os.sep}"))
+        _classpath_module().configure_classpath(os.environ.get("ANSERINI_CLASSPATH", f"{jars}{os.sep}"))
         jnius_config.set_options(*_options(jnius_config.get_options(), _java_version(home)))
         with _environment(JAVA_HOME=str(home)):
             from jnius import autoclass
@@ -212,6 +212,16 @@ def _boot() -> None:
             system = autoclass("java.lang.System")
             system.setOut(system.err)
     _check_running()
+
+
+def _classpath_module() -> ModuleType:
+    """Pyserini's module that shows jnius the jar: `setup` up to 1.6, `_jvm` in 2.x."""
+    try:
+        return import_module("pyserini.setup")
+    except ModuleNotFoundError as error:
+        if error.name != "pyserini.setup":
+            raise
+        return import_module("pyserini._jvm")
 
 
 def _options(options: list[str], version: int) -> list[str]:

@@ -16,12 +16,15 @@ class Document(NamedTuple):
     """One passage of a collection. `id` is an opaque string without white space.
 
     `raw` is the record as it was read, where the reader was asked to keep it and the format has one.
+    `further` holds name and value of its further fields, as far as the reader was asked for them; a field may
+    come several times.
     """
 
     id: str
     title: str
     text: str
     raw: str | None = None
+    further: tuple[tuple[str, str], ...] = ()
 
 
 class Query(NamedTuple):
@@ -47,7 +50,7 @@ class Key:
         logprob: natural log of P(symbols | query) under the model, <= 0.
         count: F(n), the number of occurrences in the whole index, >= 1.
         ranges: the rows of the n-gram, one range per segment of the index.
-        kind: BODY, TITLE, QUERY or UNIGRAM: which prompt the model was answering.
+        kind: BODY, TITLE, QUERY, UNIGRAM or a further field's name: which prompt the model was answering.
     """
 
     symbols: tuple[int, ...]

@@ -11,25 +11,41 @@ from collections.abc import Callable, Mapping, Sequence
 from seal_ir.config import RankConfig
 from tests import oracle
 
-BOUNDARY, TITLE_END, FIRST_TOKEN = 1, 2, 16
+FIRST_TOKEN = 16
 NGram = tuple[int, ...]
 Streams = Sequence[Sequence[int]]
 NextLogprobs = Callable[[Sequence[int]], Sequence[float]]  # written tokens -> log-probability by token
 
 
 def beam_search(
-    streams: Streams, following: NextLogprobs, *, title: bool, title_end: int, beam: int, steps: int
+    streams: Streams,
+    following: NextLogprobs,
+    *,
+    marks: NGram,
+    title_end: int,
+    beam: int,
+    steps: int,
+    constrained: bool = True,
 ) -> list[tuple[NGram, float]]:
-    """Keys of one prompt, step by step and best first within a step."""
+    """Keys of one prompt, step by step and best first within a step.
+
+    `marks` are the symbols around a field that is written whole; () for what may be any substring. Without
+    the constraint any token may follow, and of all that is written the keys are what occurs.
+    """
     Hypothesis = tuple[NGram, list[int], float]  # symbols, tokens, log-probability  # noqa: N806
-    alive: list[Hypothesis] = [((BOUNDARY,) if title else (), [], 0.0)]
+    end = marks[1] if marks else -1
+    alive: list[Hypothesis] = [(marks[:1], [], 0.0)]
     keys: list[tuple[NGram, float]] = []
     for step in range(1, steps + 1):
         candidates = []
         for order, (symbols, tokens, logprob) in enumerate(alive):
             logprobs = following(tokens)
-            for symbol in oracle.successors(streams, symbols):
-                if symbol == TITLE_END and title and len(symbols) > 1:
+            follow = oracle.successors(streams, symbols)
+            if not constrained:
+                ends = [title_end] if marks else []  # then that token is an end and nothing else
+                follow = [end, *(t + FIRST_TOKEN for t in range(len(logprobs)) if t not in ends)]
+            for symbol in follow:
+                if symbol == end and marks and len(symbols) > 1:
                     token = title_end
                 elif symbol >= FIRST_TOKEN:
                     token = symbol - FIRST_TOKEN
@@ -43,9 +59,9 @@ def beam_search(
         for negative, symbol, order, token in sorted(candidates)[: 2 * beam]:
             symbols, tokens, _ = alive[order]
             longer = (*symbols, symbol)
-            if not title or symbol == TITLE_END:
+            if (not marks or symbol == end) and (constrained or oracle.count(streams, longer)):
                 keys.append((longer, -negative))
-            if symbol != TITLE_END and len(grown) < beam and step < steps:
+            if symbol != end and len(grown) < beam and step < steps:
                 grown.append((longer, [*tokens, token], -negative))
         alive = grown
     return keys

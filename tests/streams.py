@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,7 @@ class StreamIndex(Index):
         docids: Sequence[str] | None = None,
         tokenizer: TextTokenizer | None = None,
         engine: str = SDSL,
+        further_fields: tuple[str, ...] = (),
     ) -> None:
         ids = list(docids) if docids is not None else [f"{i:05d}" for i in range(len(streams))]
         n_segments = max(1, min(n_segments, len(streams)))
@@ -97,6 +99,8 @@ class StreamIndex(Index):
         parts = list(zip(cuts[:-1], cuts[1:], strict=True))
         if tokenizer is not None:
             self.tokenizer = tokenizer
+        self.directory: Any = "streams"
+        self.manifest: Any = SimpleNamespace(further_fields=further_fields)
         self.n_documents = len(streams)
         self.n_tokens = sum(map(len, streams))
         self._engines: list[Any] = [ENGINES[engine](streams[lo:hi]) for lo, hi in parts]

@@ -19,6 +19,7 @@ from seal_ir.text.description import CAUSAL, ModelDescription
 from seal_ir.text.tokenizer import TextTokenizer
 
 BODY_PROMPT, TITLE_PROMPT = "{query} body", "{query} title"
+FURTHER = ("docid", "tags")  # fields beside title and body that the stub has prompts for
 
 
 class StubModel:
@@ -131,7 +132,8 @@ def generator(
     tokenizer: TextTokenizer, model: StubModel | None = None, title_end: int | None = None
 ) -> Generator:
     """A stub behind a tokenizer; by default the last id of the vocabulary ends a title."""
-    description = ModelDescription(CAUSAL, BODY_PROMPT, TITLE_PROMPT, "\n")
+    fields = {name: f"{name} of {{query}} :" for name in FURTHER}
+    description = ModelDescription(CAUSAL, BODY_PROMPT, TITLE_PROMPT, "\n", fields=fields)
     n = tokenizer.n_vocabulary
     return Generator(model or StubModel(n), tokenizer, description, n - 1 if title_end is None else title_end)
 

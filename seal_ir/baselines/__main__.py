@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from seal_ir.baselines import layouts, outputs, plots, recorded
+from seal_ir.baselines import explained, layouts, outputs, plots, recorded
 from seal_ir.baselines.figures import Measured, check_questions, measure, write_topics
 from seal_ir.baselines.inserting import insert, read_page
 from seal_ir.baselines.plan import Plan, check_reached, chosen, imported, make_plan, stale
@@ -28,6 +28,12 @@ _FORMATS = {
     "latex": ("tex", layouts.as_latex),
     "csv": ("csv", outputs.as_csv),
     "json": ("json", outputs.as_json),
+}
+# A table of keys likewise.
+_FORMATS_OF_KEYS = {
+    "text": ("txt", explained.as_text),
+    "markdown": ("md", explained.as_markdown),
+    "json": ("json", explained.as_json),
 }
 
 
@@ -67,6 +73,9 @@ def main(arguments: list[str]) -> int:
         raise UsageError("--record does not go with --run: figures of other files are not the table's")
     places, options = Places.from_environment(), Resampling(seed=args.seed)
     spec = read_table(args.table, args.output, places)
+    if spec.n_keys and (args.run or args.record or args.plots or args.format not in _FORMATS_OF_KEYS):
+        told = "--run, --record and --plots are for figures, and --format is text, markdown or json"
+        raise UsageError(f"{args.table}: a table of keys; {told}")
     check_reached(spec, args.table, places.cache)
     if args.into is not None:
         read_page(args.into, spec.name)
@@ -76,10 +85,12 @@ def main(arguments: list[str]) -> int:
         write_topics(topics, places)
         check_questions(spec, topics, places)
     timings = _performed(spec, plan, fresh=args.fresh)
+    if spec.n_keys:
+        _write_keys(args, spec, plan, places)
+        return 0
     measured = measure(spec, plan.topics, places, timings, options)
     if not measured.figures:
-        lines = layouts.lacking(spec, plan.lacks)
-        raise SealError(f"{args.table}: nothing to show; {'; '.join(lines)}")
+        raise _nothing(args, spec, plan)
     _write(args, spec, measured, plan)
     _compare_with_recorded(args, spec, measured)
     return 0
@@ -100,6 +111,25 @@ def _write(args: argparse.Namespace, spec: TableSpec, measured: Measured, plan: 
         insert(args.into, spec.name, layouts.as_markdown(spec, measured, plan.lacks))
     for path in plots.draw(spec, measured, args.output) if args.plots else []:
         print(path, file=sys.stderr)
+
+
+def _write_keys(args: argparse.Namespace, spec: TableSpec, plan: Plan, places: Places) -> None:
+    """A table of keys in every form that it has, where it was asked for."""
+    found = explained.explain(spec, plan.topics, places) if plan.topics else []
+    if not found:
+        raise _nothing(args, spec, plan)
+    for name, (suffix, write) in _FORMATS_OF_KEYS.items():
+        text = write(spec, found, plan.lacks)
+        with atomic_writer(args.output / f"{spec.name}.{suffix}") as file:
+            file.write(text)
+        if name == args.format:
+            sys.stdout.write(text)
+        if name == "markdown" and args.into is not None:
+            insert(args.into, spec.name, text)
+
+
+def _nothing(args: argparse.Namespace, spec: TableSpec, plan: Plan) -> SealError:
+    return SealError(f"{args.table}: nothing to show; {'; '.join(layouts.lacking(spec, plan.lacks))}")
 
 
 def _compare_with_recorded(args: argparse.Namespace, spec: TableSpec, measured: Measured) -> None:

@@ -84,6 +84,7 @@ class Row:
         missing: why it has no run, in words; "" where it has.
         size_of: files and folders whose size is that of its index.
         recorded: what was last measured, as `published`.
+        preset: under which a run of keys is ranked, in a table of keys; else "".
         tolerance: how far a share may be from what is recorded, in points of a percentage.
     """
 
@@ -95,6 +96,7 @@ class Row:
     size_of: tuple[Path, ...]
     recorded: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     tolerance: float = 0.0
+    preset: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ class TableSpec:
         baseline: the system that others are compared with; "" for no comparison.
         compare: the systems that are; () for all others.
         topics, steps, rows: in order.
+        n_keys: how many keys of each best document are shown, in a table of keys; 0 in one of figures.
     """
 
     name: str
@@ -124,3 +127,4 @@ class TableSpec:
     topics: tuple[Topics, ...]
     steps: tuple[Step, ...]
     rows: tuple[Row, ...]
+    n_keys: int = 0

@@ -7,13 +7,14 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seal_ir.baselines.costs import LABELS
 from seal_ir.baselines.fields import Fields
 from seal_ir.baselines.needs import DATA, GPU, Need, package
 from seal_ir.baselines.spec import NO_DATA, Row, Step, TableSpec, Topics
+from seal_ir.config import PRESETS
 from seal_ir.errors import InputError
 from seal_ir.formats.files import shown
 from seal_ir.formats.named import Places
@@ -29,6 +30,7 @@ class _Context:
     folder: Path
     fill: Mapping[str, str]
     needs: Mapping[str, Need]
+    has_keys: bool
 
     def filled(self, fields: Fields, value: str, topics: Topics | None = None) -> str:
         """The text with its placeholders filled in; {topics} and {out} are those of the set."""
@@ -58,7 +60,7 @@ def read_table(path: Path, results: Path, places: Places) -> TableSpec:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path}: not a table: {error}") from error
     table = Fields(str(path), values).only(
-        *("title", "note", "source", "index", "measures", "baseline", "compare", "tolerance"),
+        *("title", "note", "source", "index", "measures", "baseline", "compare", "tolerance", "keys"),
         *("need", "topics", "step", "row"),
     )
     folder = results / path.stem
@@ -80,8 +82,10 @@ def read_table(path: Path, results: Path, places: Places) -> TableSpec:
         topics=topics,
         steps=steps,
         rows=rows,
+        n_keys=_n_keys(table),
     )
     _check(table, spec)
+    _check_keys(table, spec)
     return spec
 
 
@@ -92,10 +96,10 @@ def _context(table: Fields, path: Path, folder: Path, places: Places) -> _Contex
         "data": NO_DATA if places.data is None else str(places.data),
         "here": str(path.parent),
     }
-    context = _Context(path, folder, fill, {"gpu": GPU})
+    context = _Context(path, folder, fill, {"gpu": GPU}, has_keys=_n_keys(table) > 0)
     section = table.section("need")
     declared = {name: _need(section.section(name), context) for name in section.values}
-    return _Context(path, folder, fill, {"gpu": GPU, **declared})
+    return replace(context, needs={"gpu": GPU, **declared})
 
 
 def _need(fields: Fields, context: _Context) -> Need:
@@ -149,7 +153,9 @@ def _topics(fields: Fields, context: _Context, before: Mapping[str, Topics]) -> 
         if other and other not in before:
             raise InputError(f"{fields.where}: {shown(other)} is no set of topics above this one")
     measures = fields.texts("measures")
-    if not measures or len(set(measures)) < len(measures):
+    if context.has_keys and not measures and not mean_of and not within:
+        pass  # its runs are keys, which are shown and not measured
+    elif not measures or len(set(measures)) < len(measures):
         fault = "holds one twice" if measures else "is missing"
         raise InputError(f"{fields.where}: 'measures' {fault}; name each once, such as AnswerAccuracy@20")
     source = before[within].source if within else "" if mean_of else fields.text("topics", name)
@@ -207,7 +213,9 @@ def _row(
     fields: Fields, context: _Context, topics: Sequence[Topics], made: frozenset[Path], tolerance: float
 ) -> Row:
     """The row; the tolerance is the table's, which its own replaces."""
-    fields.only("system", "run", "published", "measured", "tolerance", "source", "missing", "size_of")
+    fields.only(
+        "system", "run", "published", "measured", "tolerance", "source", "missing", "size_of", "preset"
+    )
     system, run, missing = fields.text("system"), fields.text("run", ""), fields.text("missing", "")
     size_of = context.paths(fields, "size_of")
     runs = {known.name: known.runs / run for known in topics if run and known.source}
@@ -229,6 +237,7 @@ def _row(
         size_of=size_of,
         recorded=_figures(fields, "measured", topics),
         tolerance=fields.number("tolerance", tolerance),
+        preset=fields.text("preset", ""),
     )
 
 
@@ -251,6 +260,27 @@ def _figures(fields: Fields, key: str, topics: Sequence[Topics]) -> dict[str, di
             measure: figures.number(measure) / (1 if measure in LABELS else 100) for measure in figures.values
         }
     return found
+
+
+def _n_keys(table: Fields) -> int:
+    n = table.number("keys", 0.0)
+    if "keys" in table.values and (n < 1 or n != int(n)):
+        raise InputError(f"{table.where}: keys is {n:g}; how many of a document are shown, at least 1?")
+    return int(n)
+
+
+def _check_keys(table: Fields, spec: TableSpec) -> None:
+    """Refuses a table of keys that has figures too, and presets where they are not asked for, or unknown."""
+    if spec.n_keys and (spec.baseline or any(topics.measures for topics in spec.topics) or not spec.index):
+        raise InputError(f"{table.where}: a table of keys has an index, and neither measures nor baseline")
+    for number, row in enumerate(spec.rows, start=1):
+        if spec.n_keys and row.runs and row.preset not in PRESETS:
+            known = ", ".join(PRESETS)
+            raise InputError(f"{table.where}: [[row]] {number}: preset is {shown(row.preset)}; use {known}")
+        if row.preset and not spec.n_keys:
+            raise InputError(
+                f"{table.where}: [[row]] {number}: preset is for tables of keys; name it in a step"
+            )
 
 
 def _check(table: Fields, spec: TableSpec) -> None:

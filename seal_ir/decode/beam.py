@@ -1,8 +1,8 @@
 """Constrained beam search: from queries to keys.
 
-All decodings of a batch (body and title of every query) and the query's own n-grams advance together:
-one call of the model per step, and a few of the index for all. A beam carries its range, so that extending
-it is one backward-search step; nothing is ever searched from scratch.
+All decodings of a batch (body, title and further fields of every query) and the query's own n-grams advance
+together: one call of the model per step, and a few of the index for all. A beam carries its range, so that
+extending it is one backward-search step; nothing is ever searched from scratch.
 """
 
 from __future__ import annotations
@@ -20,24 +20,26 @@ from seal_ir.decode.constraint import Constraint, CostRule
 from seal_ir.decode.forced import Forced, Scored, forced_roots, steps_of, taken
 from seal_ir.decode.hypotheses import Beams, Candidates, rank_in_group
 from seal_ir.decode.model import Generator, Ints, Prompt, Session
-from seal_ir.decode.prompts import make_prompt
-from seal_ir.decode.query_ngrams import MAX_NGRAM_TOKENS
+from seal_ir.decode.prompts import make_prompt, room_for
 from seal_ir.decode.stopwatch import Stopwatch
+from seal_ir.decode.unconstrained import Unconstrained
 from seal_ir.decode.unigrams import NO_UNIGRAMS, first_unigrams
 from seal_ir.index.reader import Index
-from seal_ir.records import BODY, QUERY, TITLE, Key, QueryKeys, Range
-from seal_ir.text.symbols import BOUNDARY, TITLE_END
+from seal_ir.records import BODY, QUERY, Key, QueryKeys, Range
+from seal_ir.text.symbols import FIRST_TOKEN, Marks
 
 _DEFAULT_RULE = CostRule()
+_FREE = Marks(0, 0)  # of what may be any substring
 
 
 @dataclass(slots=True)
 class _Job:
-    """One decoding: a prompt of one query, and the keys it has given so far."""
+    """One decoding: a prompt of one query, the symbols around what it writes, and the keys so far."""
 
     query: int
     kind: str
     steps: int
+    marks: Marks
     keys: list[Key] = field(default_factory=list)
 
 
@@ -78,7 +80,7 @@ def decode(
         clock: for `Decoded.seconds`; `time.process_time` counts seconds of the processors.
     """
     started, watch = clock(), Stopwatch(clock)
-    jobs, prompts, n_truncated = _jobs(generator, queries, config)
+    jobs, prompts, n_truncated = _jobs(generator, index, queries, config)
     if not jobs:
         return Decoded([QueryKeys((), NO_UNIGRAMS) for _ in queries], 0)
     with watch.part("model"):
@@ -88,7 +90,9 @@ def decode(
         found = first_unigrams(index, session.following, bodies, config.unigrams)
     unigrams = {jobs[row].query: of_row for row, of_row in zip(bodies.tolist(), found, strict=True)}
     texts = [(row, queries[jobs[row].query]) for row in bodies.tolist()]
-    constraint = Constraint(index, generator.title_end, 2 * config.beam, rule, watch)
+    constraint: Constraint | Unconstrained = Unconstrained(index, generator.title_end, 2 * config.beam, watch)
+    if config.constrained:
+        constraint = Constraint(index, generator.title_end, 2 * config.beam, rule, watch)
     search = _Search(jobs, constraint, session, config.beam, watch)
     search.run(_first_beams(index, jobs), forced_roots(index, texts, config.query_words))
     keys: list[list[Key]] = [[] for _ in queries]
@@ -100,7 +104,7 @@ def decode(
 
 
 def _jobs(
-    generator: Generator, queries: Sequence[str], config: DecodeConfig
+    generator: Generator, index: Index, queries: Sequence[str], config: DecodeConfig
 ) -> tuple[list[_Job], list[Prompt], int]:
     """What to decode, the prompts for it, and how many queries had to be cut."""
     jobs: list[_Job] = []
@@ -109,34 +113,36 @@ def _jobs(
     for number, query in enumerate(queries):
         if not query.strip():
             continue
-        for kind, steps, template in (
-            (BODY, config.body_steps, generator.description.body),
-            (TITLE, config.title_steps, generator.description.title),
-        ):
-            if steps:
-                # A query's n-grams, which the model scores after the body prompt, may be the longer ones.
-                reserved = max(steps, MAX_NGRAM_TOKENS) if kind == BODY and config.query_words else steps
-                made = make_prompt(generator, template, query, reserved)
-                jobs.append(_Job(number, kind, steps))
-                prompts.append(made.prompt)
-                if made.truncated:
-                    truncated.add(number)
+        for kind in config.written:
+            template = generator.description.prompt(kind)
+            made = make_prompt(generator, template, query, room_for(kind, config))
+            jobs.append(_Job(number, kind, config.steps(kind), _FREE if kind == BODY else index.marks(kind)))
+            prompts.append(made.prompt)
+            if made.truncated:
+                truncated.add(number)
     return jobs, prompts, len(truncated)
 
 
 def _first_beams(index: Index, jobs: Sequence[_Job]) -> Beams:
     """One beam for each job, with nothing written."""
     n = len(jobs)
-    titles = np.array([job.kind == TITLE for job in jobs])
-    starts = [index.document_start if title else index.everything for title in titles.tolist()]
-    return Beams(np.arange(n), titles, np.empty((n, 0), np.uint32), np.zeros(n), np.stack(starts))
+    ranges = {start: index.start_of(start) for start in {job.marks.start for job in jobs} - {_FREE.start}}
+    ranges[_FREE.start] = index.everything
+    ends = np.array([job.marks.end for job in jobs], dtype=np.uint32)
+    starts = np.stack([ranges[job.marks.start] for job in jobs])
+    return Beams(np.arange(n), ends, np.empty((n, 0), np.uint32), np.zeros(n), starts)
 
 
 class _Search:
     """All jobs on their way to their ends; keys are added to them. At first, row j is job j's prompt."""
 
     def __init__(
-        self, jobs: list[_Job], constraint: Constraint, session: Session, width: int, watch: Stopwatch
+        self,
+        jobs: list[_Job],
+        constraint: Constraint | Unconstrained,
+        session: Session,
+        width: int,
+        watch: Stopwatch,
     ) -> None:
         self._jobs, self._constraint, self._session = jobs, constraint, session
         self._width, self._watch = width, watch
@@ -162,22 +168,23 @@ class _Search:
 
     def _grown(self, beams: Beams, best: Candidates) -> tuple[Beams, Ints, Ints]:
         """Adds a step's keys to the jobs; the new beams, the rows that they continue and by which tokens."""
-        jobs, titles = beams.jobs[best.beams], beams.titles[best.beams]
+        jobs, ends = beams.jobs[best.beams], beams.ends[best.beams]
         symbols = np.concatenate([beams.symbols[best.beams], best.symbols[:, None]], axis=1)
-        ended = best.symbols == TITLE_END
-        self._add_keys(jobs, symbols, best, np.flatnonzero(ended | ~titles))
+        ended = best.symbols < FIRST_TOKEN
+        self._add_keys(jobs, symbols, best, np.flatnonzero(ended | (ends == _FREE.end)))
         going = np.flatnonzero(~ended)
         going = going[rank_in_group(jobs[going]) < self._width]
         going = going[self._steps[jobs[going]] > symbols.shape[1]]
-        grown = Beams(jobs, titles, symbols, best.scores, best.ranges).chosen(going)
+        grown = Beams(jobs, ends, symbols, best.scores, best.ranges).chosen(going)
         return grown, best.beams[going], best.tokens[going]
 
     def _add_keys(self, jobs: Ints, symbols: Ints, best: Candidates, which: Ints) -> None:
         counts = (best.ranges[which, :, 1] - best.ranges[which, :, 0]).sum(axis=1)
+        which, counts = which[counts > 0], counts[counts > 0]  # without the constraint not all occur
         columns = (jobs[which], symbols[which], best.scores[which], counts, best.ranges[which])
         for j, written, logprob, count, ranges in zip(*(column.tolist() for column in columns), strict=True):
             job = self._jobs[j]
-            ngram = (BOUNDARY, *written) if job.kind == TITLE else tuple(written)
+            ngram = (job.marks.start, *written) if job.marks.start else tuple(written)
             job.keys.append(Key(ngram, logprob, count, tuple(Range(lo, hi) for lo, hi in ranges), job.kind))
 
     def _add_query_keys(self, whole: Sequence[Scored]) -> None:

@@ -20,7 +20,7 @@ from seal_ir.decode.model import Floats, Ints, NextTokens
 from seal_ir.decode.pool import Pool
 from seal_ir.decode.stopwatch import Stopwatch
 from seal_ir.index.reader import Index
-from seal_ir.text.symbols import FIRST_TOKEN, TITLE_END, Symbols
+from seal_ir.text.symbols import FIRST_TOKEN, Symbols
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,10 @@ class Pairs(NamedTuple):
         return Pairs._make(column[which] for column in self)
 
 
+_NOTHING = np.empty(0, np.int64)
+NO_PAIRS = Pairs(_NOTHING, _NOTHING.astype(np.uint32), _NOTHING, _NOTHING)
+
+
 class Plan(NamedTuple):
     """What is known of the continuations before the model is asked."""
 
@@ -68,7 +72,7 @@ class Constraint:
 
         Args:
             index: what is attested.
-            title_end: the token that the model writes where a title ends.
+            title_end: the token that the model writes where a title or a further field ends.
             n_best: continuations wanted of each decoding.
             rule: see `CostRule`.
             watch: the index's time is added to "constraint", that of reading log-probabilities to "read".
@@ -169,19 +173,19 @@ class Constraint:
         return self._scored(beams, pairs, ranges, read.logprobs)
 
     def _enumerated(self, beams: Beams, which: Ints, n_vocabulary: int) -> tuple[Pairs, Ints]:
-        """All that may follow some beams: any token inside a field, or the end of a title that has begun."""
+        """All that may follow some beams: any token inside a field, or the end of one that has begun."""
         if not len(which):
-            nothing = np.empty(0, np.int64)
-            return Pairs(nothing, nothing.astype(np.uint32), nothing, nothing), beams.ranges[:0]
+            return NO_PAIRS, beams.ranges[:0]
         with self._watch.part("constraint"):
             # Beams of different queries often share a range: ask once.
             ranges, group = np.unique(beams.ranges[which], axis=0, return_inverse=True)
             successors = self._index.successors(np.ascontiguousarray(ranges))
         owner, entries = _expanded(successors.offsets, group.reshape(-1))
         symbols = successors.symbols[entries]
-        ends = symbols == TITLE_END
-        tokens = np.where(ends, self._title_end, symbols.astype(np.int64) - FIRST_TOKEN)
-        allowed = (symbols >= FIRST_TOKEN) | (ends & beams.may_end[which][owner])
+        ends = symbols == beams.ends[which][owner]
+        inside = symbols >= FIRST_TOKEN
+        tokens = np.where(inside, symbols.astype(np.int64) - FIRST_TOKEN, self._title_end)
+        allowed = inside | (ends & beams.may_end[which][owner])
         allowed &= tokens < n_vocabulary
         return Pairs(which[owner], symbols, tokens, entries).chosen(allowed), successors.ranges
 

@@ -19,15 +19,15 @@ class Beams(NamedTuple):
     """Hypotheses of all decodings of a batch, of equal length; beam i is in row i of the session."""
 
     jobs: Ints  # [n], the decoding of each, ascending
-    titles: Bools  # [n], whether it writes a title
-    symbols: Symbols  # [n, length], as written: without the boundary before a title
+    ends: Symbols  # [n], the symbol that ends the field it writes whole; 0 where it writes what it likes
+    symbols: Symbols  # [n, length], as written: without the symbol that starts a field
     logprobs: Doubles  # [n], natural log of the probability of what is written
     ranges: Ints  # [n, n_segments, 2]
 
     @property
     def may_end(self) -> Bools:
-        """Whether each is a title that has begun."""
-        begun: Bools = self.titles & bool(self.symbols.shape[1])
+        """Whether each is a field written whole that has begun."""
+        begun: Bools = (self.ends > 0) & bool(self.symbols.shape[1])
         return begun
 
     def chosen(self, which: Ints | Bools) -> Beams:

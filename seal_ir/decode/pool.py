@@ -6,7 +6,7 @@ import numpy as np
 
 from seal_ir.decode.hypotheses import Beams, Candidates, Doubles, rank_in_group
 from seal_ir.decode.model import Floats, Ints, Read
-from seal_ir.text.symbols import FIRST_TOKEN, TITLE_END, Symbols
+from seal_ir.text.symbols import FIRST_TOKEN, Symbols
 
 _UNKNOWN, _ATTESTED, _ABSENT = 0, 1, 2
 
@@ -32,9 +32,8 @@ class Pool:
         self._bound = np.full(len(beams.jobs), -np.inf)
 
     def add_ends(self, beams: Ints, title_end: int, logprobs: Floats) -> None:
-        """The end of the title as a continuation of beams [n]."""
-        n = len(beams)
-        self._add(beams, np.full(n, TITLE_END, np.uint32), np.full(n, title_end), logprobs)
+        """The end of the field, for which the model writes `title_end`, as a continuation of beams [n]."""
+        self._add(beams, self._of.ends[beams], np.full(len(beams), title_end), logprobs)
 
     def add_tops(self, beams: Ints, read: Read, n_vocabulary: int) -> None:
         """The best tokens [n, k] of beams [n] as continuations."""
@@ -46,7 +45,7 @@ class Pool:
 
     def drop_tops(self, beams: Ints) -> None:
         """Forget the best tokens of some beams."""
-        self._keep(~np.isin(self.beams, beams) | (self.symbols == TITLE_END))
+        self._keep(~np.isin(self.beams, beams) | (self.symbols < FIRST_TOKEN))
 
     def drop(self, beams: Ints) -> None:
         """Forget all of some beams; they are dealt with elsewhere."""

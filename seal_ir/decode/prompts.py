@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from seal_ir.config import DecodeConfig
 from seal_ir.decode.model import Generator, Prompt
+from seal_ir.decode.query_ngrams import MAX_NGRAM_TOKENS
 from seal_ir.errors import ModelError
+from seal_ir.records import BODY
 from seal_ir.text.description import CAUSAL
 
 
@@ -41,6 +44,16 @@ def make_prompt(generator: Generator, template: str, query: str, n_reserved: int
         tokens = [*before, *tokens]
         return MadePrompt(Prompt(tuple(tokens), _common_prefix(shared, tokens)), truncated)
     return MadePrompt(Prompt((*before, *tokens, *after)), truncated)
+
+
+def room_for(kind: str, config: DecodeConfig) -> int:
+    """Tokens that are kept free behind the prompt of a kind: those of the longest key.
+
+    A query's n-grams, which the model scores after the body prompt, may be longer than its own.
+    """
+    if kind == BODY and config.query_words:
+        return max(config.body_steps, MAX_NGRAM_TOKENS)
+    return config.steps(kind)
 
 
 def _filled(template: str, query: str) -> str:

@@ -18,9 +18,9 @@ import numpy as np
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.beam import Decoded
 from seal_ir.decode.model import Floats, Generator, Ints, Prompt, Session
-from seal_ir.decode.prompts import make_prompt
+from seal_ir.decode.prompts import make_prompt, room_for
 from seal_ir.decode.query_ngrams import NgramNode, query_ngrams
-from seal_ir.decode.rescore import n_reserved, readings, replaced, rescore
+from seal_ir.decode.rescore import readings, replaced, rescore
 from seal_ir.index.reader import Index
 from seal_ir.records import BODY, QUERY, TITLE, Key, QueryKeys, Unigrams
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
@@ -84,7 +84,7 @@ def _jobs(
     jobs, prompts = [], []
     for number, query in enumerate(queries):
         if query.strip():
-            made = make_prompt(generator, template, query, n_reserved(kind, config))
+            made = make_prompt(generator, template, query, room_for(kind, config))
             dead = [_Beam(start, _DEAD)] * (config.beam - 1)
             jobs.append(_Job(number, kind, [_Beam(start, 0.0), *dead]))
             prompts.append(made.prompt)

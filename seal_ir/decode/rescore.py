@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.model import Generator, NextTokens, Prompt
-from seal_ir.decode.prompts import make_prompt
-from seal_ir.decode.query_ngrams import MAX_NGRAM_TOKENS
+from seal_ir.decode.prompts import make_prompt, room_for
 from seal_ir.errors import UsageError
-from seal_ir.records import BODY, TITLE, Key, QueryKeys
-from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
+from seal_ir.records import BODY, QUERY, UNIGRAM, Key, QueryKeys
+from seal_ir.text.symbols import FIRST_TOKEN
 
 _KEYS_AT_ONCE = 1024  # read together; bounds the memory of a session, whatever the number of keys
+_FREE = (BODY, QUERY, UNIGRAM)  # kinds that the body prompt asks for
 Tokens = tuple[int, ...]
 
 
@@ -66,31 +66,21 @@ def rescore(
 def readings(
     generator: Generator, queries: Sequence[str], found: Sequence[QueryKeys], config: DecodeConfig
 ) -> list[Reading]:
-    """What to read: for each query one entry for its titles and one for all other keys, unless empty."""
+    """What to read: for each query one entry for every field written whole and one for all other keys."""
     if len(queries) != len(found):
         raise UsageError(f"{len(queries)} queries need as many lists of keys, not {len(found)}")
     made = []
     for number, (query, query_keys) in enumerate(zip(queries, found, strict=True)):
-        for title in (False, True):
-            forced = [
-                Forced(number, at, _tokens(generator, key))
-                for at, key in enumerate(query_keys.keys)
-                if (key.kind == TITLE) == title
-            ]
-            if forced:
-                template = generator.description.title if title else generator.description.body
-                reserved = max(
-                    n_reserved(TITLE if title else BODY, config), *(len(item.tokens) for item in forced)
-                )
-                made.append(Reading(make_prompt(generator, template, query, reserved).prompt, forced))
+        by_prompt: dict[str, list[Forced]] = {}
+        for at, key in enumerate(query_keys.keys):
+            kind = BODY if key.kind in _FREE else key.kind
+            by_prompt.setdefault(kind, []).append(Forced(number, at, _tokens(generator, key)))
+        for kind in sorted(by_prompt):
+            forced = by_prompt[kind]
+            reserved = max(room_for(kind, config), *(len(item.tokens) for item in forced))
+            template = generator.description.prompt(kind)
+            made.append(Reading(make_prompt(generator, template, query, reserved).prompt, forced))
     return made
-
-
-def n_reserved(kind: str, config: DecodeConfig) -> int:
-    """Tokens that are kept free behind a prompt: those of the longest key, the query's n-grams included."""
-    if kind == TITLE:
-        return config.title_steps
-    return max(config.body_steps, MAX_NGRAM_TOKENS) if config.query_words else config.body_steps
 
 
 def replaced(found: Sequence[QueryKeys], scores: dict[tuple[int, int], float]) -> list[QueryKeys]:
@@ -109,12 +99,17 @@ def replaced(found: Sequence[QueryKeys], scores: dict[tuple[int, int], float]) -
 
 
 def _tokens(generator: Generator, key: Key) -> Tokens:
-    """What the model writes for a key: nothing for the boundary that its prompt implies."""
-    symbols = key.symbols[1:] if key.kind == TITLE and key.symbols[0] == BOUNDARY else key.symbols
-    tokens = tuple(generator.title_end if symbol == TITLE_END else symbol - FIRST_TOKEN for symbol in symbols)
+    """What the model writes for a key: nothing for a start, which prompts imply; `title_end` for an end."""
+    whole = key.kind not in _FREE
+    symbols = key.symbols[1:] if whole and key.symbols[0] < FIRST_TOKEN else key.symbols
+    tokens = [symbol - FIRST_TOKEN for symbol in symbols]
+    if whole and tokens and tokens[-1] < 0:
+        tokens[-1] = generator.title_end
     if not tokens or min(tokens) < 0:
-        raise UsageError(f"{key.symbols} cannot be rescored: a key holds no control symbol but a title's two")
-    return tokens
+        raise UsageError(
+            f"{key.symbols} cannot be rescored: a key holds no control symbol but the two of a whole field"
+        )
+    return tuple(tokens)
 
 
 def _groups(parts: Sequence[Reading]) -> list[list[Reading]]:

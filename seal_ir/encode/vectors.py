@@ -10,11 +10,9 @@ from seal_ir.config import RankConfig
 from seal_ir.index.reader import Index
 from seal_ir.rank.ranker import weigh
 from seal_ir.rank.weights import log_odds
-from seal_ir.records import QueryKeys, Unigrams
-from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
-from seal_ir.text.tokenizer import TextTokenizer
+from seal_ir.records import TITLE, QueryKeys, Unigrams
+from seal_ir.text.symbols import FIRST_TOKEN
 
-_MARKS = {BOUNDARY: "<title>", TITLE_END: "</title>"}
 _MARGIN = 1e-9  # nats; far more than rounding, far less than what tells unigrams apart
 
 
@@ -26,23 +24,28 @@ def vector(keys: QueryKeys, index: Index, config: RankConfig) -> dict[str, float
     """
     weights: dict[str, float] = {}
     for item in weigh(keys, config, index.n_tokens):  # by descending weight
-        weights.setdefault(ngram_text(index.tokenizer, item.key.symbols), item.weight)
+        weights.setdefault(ngram_text(index, item.key.symbols), item.weight)
     return weights
 
 
-def ngram_text(tokenizer: TextTokenizer, symbols: tuple[int, ...]) -> str:
+def ngram_text(index: Index, symbols: tuple[int, ...]) -> str:
     """What an n-gram says: a title as `<title>Mont Blanc</title>`, all others verbatim, ` Mont Blanc`.
 
     A leading space is part of an n-gram of byte-level BPE: without it the tokens are others.
     """
+    tokenizer = index.tokenizer
     if symbols[0] >= FIRST_TOKEN and symbols[-1] >= FIRST_TOKEN:
         return tokenizer.decode([symbol - FIRST_TOKEN for symbol in symbols])
+    tags = {}
+    for name in (TITLE, *index.manifest.further_fields):
+        marks = index.marks(name)
+        tags.update({marks.start: f"<{name}>", marks.end: f"</{name}>"})
     parts = []
     for is_text, group in groupby(symbols, key=lambda symbol: symbol >= FIRST_TOKEN):
         if is_text:
             parts.append(tokenizer.decode_field([symbol - FIRST_TOKEN for symbol in group]))
         else:
-            parts.extend(_MARKS.get(symbol, "") for symbol in group)
+            parts.extend(tags.get(symbol, "") for symbol in group)
     return "".join(parts)
 
 

@@ -11,11 +11,12 @@ from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.files import iter_lines, shown
 from seal_ir.formats.jsonlines import Malformed
 from seal_ir.formats.kinds import KINDS
-from seal_ir.formats.passages import Record
+from seal_ir.formats.passages import TEXT_KEYS, Record
 from seal_ir.records import Document
 
 Duplicates = Literal["error", "first", "last"]
 OnMalformed = Literal["error", "skip"]
+_USUAL_FIELDS = ("title", "body", *TEXT_KEYS, "id", "_id")  # indexed anyway, or the id
 _MAX_FAULTS = 10
 
 
@@ -51,14 +52,22 @@ class ReadOptions:
         malformed: refuse a record that breaks the format, or leave it out and count it.
         include_ids: the only ids to take; None takes all.
         keep_raw: let documents have their records as they were read, where the format is JSON.
+        fields: further fields that documents are to have, by their names in JSON records.
     """
 
     duplicates: Duplicates = "error"
     malformed: OnMalformed = "error"
     include_ids: frozenset[str] | None = None
     keep_raw: bool = False
+    fields: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in self.fields:
+            if name in _USUAL_FIELDS or not name.strip():
+                usual = ", ".join(_USUAL_FIELDS)
+                raise UsageError(f"{shown(name)} is no further field; name others than {usual}")
+            if self.fields.count(name) > 1:
+                raise UsageError(f"field {shown(name)} is named twice; name each once")
         for name, allowed in (("duplicates", get_args(Duplicates)), ("malformed", get_args(OnMalformed))):
             value = getattr(self, name)
             if value not in allowed:
@@ -92,7 +101,7 @@ class Collection:
     For `HFDataset` the path may be a name on the hub; see `hub`.
 
     A pass holds the ids it has seen (about 100 bytes a document), never the documents. A record is
-    malformed, else excluded, else a duplicate, else empty (title and text are white space), else indexed.
+    malformed, else excluded, else a duplicate, else empty (all fields are white space), else indexed.
 
     Attributes:
         kind: name of the format, one of `collection_kinds()`.
@@ -107,6 +116,8 @@ class Collection:
             raise UsageError(
                 f"unknown collection {shown(kind)}; choose one of {', '.join(collection_kinds())}"
             )
+        if options.fields and not KINDS[kind].is_json:
+            raise UsageError(f"{kind} has no further fields such as {shown(options.fields[0])}; JSON has")
         self.kind = kind
         self.paths = KINDS[kind].find(path)
         self.empty_ids: list[str] = []
@@ -147,7 +158,7 @@ class Collection:
                 tally.duplicate += 1
             else:
                 seen.add(record.id)
-                if record.text.strip() or record.title.strip():
+                if record.text.strip() or record.title.strip() or record.further:
                     tally.indexed += 1
                     yield record
                 else:
@@ -157,10 +168,9 @@ class Collection:
         self.missing_ids = len((self._options.include_ids or frozenset()) - seen)
 
     def _records(self) -> Iterator[tuple[Path, int, Record]]:
-        kind = KINDS[self.kind]
-        read = kind.read_raw if self._options.keep_raw and kind.read_raw else kind.read
+        kind, options = KINDS[self.kind], self._options
         for path in self.paths:
-            for line, record in read(path):
+            for line, record in kind.records(path, keep_raw=options.keep_raw, fields=options.fields):
                 yield path, line, record
 
     def _excludes(self, docid: str) -> bool:

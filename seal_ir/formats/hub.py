@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,9 @@ def find_dataset(source: Path) -> list[Path]:
     return expand_input(path, (".parquet", ".jsonl"))
 
 
-def read_dataset(source: Path, *, keep_raw: bool = False) -> Iterator[tuple[int, Record]]:
+def read_dataset(
+    source: Path, *, keep_raw: bool = False, fields: Sequence[str] = ()
+) -> Iterator[tuple[int, Record]]:
     """Row numbers from 1 and records; the columns are those of JSON collections, all others stay unread.
 
     With `keep_raw` all columns are read, and documents have them as a JSON object (of a JSON file: its own
@@ -69,16 +71,17 @@ def read_dataset(source: Path, *, keep_raw: bool = False) -> Iterator[tuple[int,
     """
     path, split = _local(source)
     if path is not None and path.name.lower().endswith(_JSON) and is_file(path):
-        yield from read_json(path, keep_raw=keep_raw)
+        yield from read_json(path, keep_raw=keep_raw, fields=fields)
         return
     in_file = path is not None and is_file(path)
-    batches = _parquet(source, keep_raw) if in_file else _dataset(source, path, split, keep_raw)
+    wanted = None if keep_raw else fields
+    batches = _parquet(source, wanted) if in_file else _dataset(source, path, split, wanted)
     row = 0
     try:
         for batch in batches:
             for record in batch.to_pylist():
                 row += 1
-                document = json_document(record)
+                document = json_document(record, fields)
                 if keep_raw and isinstance(document, Document):
                     document = document._replace(raw=json.dumps(record, ensure_ascii=False, default=str))
                 yield row, document
@@ -86,17 +89,19 @@ def read_dataset(source: Path, *, keep_raw: bool = False) -> Iterator[tuple[int,
         raise InputError(f"{source}: damaged after row {row} ({_told(error)}); make it again") from error
 
 
-def _parquet(path: Path, every: bool) -> Iterator[Any]:
+def _parquet(path: Path, fields: Sequence[str] | None) -> Iterator[Any]:
     from pyarrow.parquet import ParquetFile  # slow to load, and seldom needed
 
     with ParquetFile(path) as file:
-        columns = _columns(path, file.schema_arrow.names, every)
+        columns = _columns(path, file.schema_arrow.names, fields)
         yield from file.iter_batches(_BATCH, columns=columns)
 
 
-def _dataset(source: Path, path: Path | None, split: str | None, every: bool) -> Iterator[Any]:
+def _dataset(
+    source: Path, path: Path | None, split: str | None, fields: Sequence[str] | None
+) -> Iterator[Any]:
     dataset = _load(source, path, split)
-    columns = _columns(source, dataset.column_names, every)
+    columns = _columns(source, dataset.column_names, fields)
     yield from dataset.select_columns(columns).with_format("arrow").iter(_BATCH)
 
 
@@ -148,15 +153,15 @@ def _is_saved(path: Path) -> bool:
     return any(is_file(path / name) for name in _SAVED)
 
 
-def _columns(source: Path, names: list[str], every: bool) -> list[str]:
-    """The columns to read: all, or those that make a document."""
+def _columns(source: Path, names: list[str], fields: Sequence[str] | None) -> list[str]:
+    """The columns to read: all, or those that make a document with these further fields."""
     for wanted in (ID_KEYS, TEXT_KEYS):
         if not set(wanted) & set(names):
             raise InputError(
                 f"{source}: no column {' or '.join(wanted)} (its columns: {shown(', '.join(names))});"
                 " rename the one you mean"
             )
-    return [name for name in names if every or name in (*ID_KEYS, *TEXT_KEYS, "title")]
+    return [name for name in names if fields is None or name in (*ID_KEYS, *TEXT_KEYS, "title", *fields)]
 
 
 def _told(error: Exception) -> str:

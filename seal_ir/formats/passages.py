@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from seal_ir.formats.files import iter_lines, shown
@@ -26,7 +26,9 @@ _DPR_COLUMNS = ["id", "text", "title"]
 _HEADERS = ({"id", "title", "text"}, {"id", "text"}, {"id", "contents"})
 
 
-def read_json(path: Path, *, keep_raw: bool = False) -> Iterator[tuple[int, Record]]:
+def read_json(
+    path: Path, *, keep_raw: bool = False, fields: Sequence[str] = ()
+) -> Iterator[tuple[int, Record]]:
     """Line numbers and records of one JSON file: objects one a line, an array, or objects over several lines.
 
     A file is read by lines, so that a broken line can be told from its neighbours, unless it begins with
@@ -35,15 +37,16 @@ def read_json(path: Path, *, keep_raw: bool = False) -> Iterator[tuple[int, Reco
     Args:
         path: the file.
         keep_raw: let documents have the text of their objects, byte for byte, as `raw`.
+        fields: see `json_document`.
     """
     mark = first_mark(path)
     if mark == "[" or (mark == "{" and _is_dot_json(path) and not _has_whole_line(path)):
         for number, value, text in iter_texts(path):
-            yield number, _with_raw(json_document(as_object(value)), text if keep_raw else None)
+            yield number, _with_raw(json_document(as_object(value), fields), text if keep_raw else None)
         return
     for number, line in iter_lines(path):
         if line and not line.isspace():
-            yield number, _with_raw(json_document(parse_object(line)), line if keep_raw else None)
+            yield number, _with_raw(json_document(parse_object(line), fields), line if keep_raw else None)
 
 
 def _with_raw(record: Record, raw: str | None) -> Record:
@@ -61,17 +64,23 @@ def _has_whole_line(path: Path) -> bool:
     return isinstance(parse_object(first), dict)
 
 
-def json_document(record: dict[str, object] | Malformed) -> Record:
+def json_document(record: dict[str, object] | Malformed, fields: Sequence[str] = ()) -> Record:
     """The document of Pyserini's `{"id", "contents"}`, with `title` or not, or BEIR's `_id, title, text`.
 
     The id may be under `id`, `_id` or `docid` (Tevatron's); the text is `contents`, or else `text`.
 
     The title is the field `title`, which is then taken off the front of `contents`, bare or in double
     quotes; without the field, a first line of `contents` wholly in double quotes (DPR's form); else "".
+
+    Args:
+        record: the object.
+        fields: names that the document's further fields are under, a string or a list of strings each.
+            Values of white space, and fields that are absent or null, are left out. `docid` among them is a
+            field like others, and no id.
     """
     if isinstance(record, Malformed):
         return record
-    docid = identifier(record, ID_KEYS)
+    docid = identifier(record, [name for name in ID_KEYS if name not in fields])
     if docid is None:
         return Malformed(f'no "id" ({_keys(record)}); every document needs one')
     if isinstance(docid, Malformed):
@@ -85,9 +94,25 @@ def json_document(record: dict[str, object] | Malformed) -> Record:
         return Malformed(f'"title" is {shown(title)}; it must be a string')
     if not is_text(contents) or not is_text(title or ""):
         return Malformed("the text has half a surrogate pair; mend the \\u escape")
-    if name == "text":
-        return Document(docid, title or "", contents)
-    return Document(docid, *split_contents(contents, title))
+    further = _further(record, fields)
+    if isinstance(further, Malformed):
+        return further
+    title, text = (title or "", contents) if name == "text" else split_contents(contents, title)
+    return Document(docid, title, text, further=further)
+
+
+def _further(record: dict[str, object], fields: Sequence[str]) -> tuple[tuple[str, str], ...] | Malformed:
+    found = []
+    for name in fields:
+        value = record.get(name)
+        for text in value if isinstance(value, list) else [] if value is None else [value]:
+            if not isinstance(text, str):
+                return Malformed(f'"{name}" is {shown(value)}; it must be a string or a list of strings')
+            if not is_text(text):
+                return Malformed(f'"{name}" has half a surrogate pair; mend the \\u escape')
+            if text.strip():
+                found.append((name, text.strip()))
+    return tuple(found)
 
 
 def split_contents(contents: str, title: str | None) -> tuple[str, str]:

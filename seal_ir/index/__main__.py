@@ -58,6 +58,14 @@ def _add_reading(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--model", default=DEFAULT_MODEL, help="whose tokenizer to use: folder, hub name or %(default)s"
     )
+    group.add_argument(
+        "--fields",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="further fields of JSON records, a string or a list of strings each, that models may write whole"
+        " as they write titles; see docs/fields.md",
+    )
     group.add_argument("--include-ids", type=Path, help="index only the ids in this file, one per line")
     group.add_argument(
         "--duplicates", default="error", choices=("error", "first", "last"), help="which of equal ids to keep"
@@ -142,6 +150,7 @@ def _build(args: argparse.Namespace) -> int:
         store_raw=args.store_raw,
         memory=parse_size(args.memory) if args.memory else None,
         threads=max(1, args.threads),
+        fields=tuple(args.fields),
     )
     if args.import_seal is None:
         collection = _collection(args)
@@ -164,16 +173,18 @@ def _build(args: argparse.Namespace) -> int:
 
 def _collection(args: argparse.Namespace) -> Collection | PublishedCollection:
     include = read_ids(args.include_ids) if args.include_ids else None
-    reading = ReadOptions(args.duplicates, args.malformed, include, keep_raw=args.store_raw)
+    fields = tuple(args.fields)
+    reading = ReadOptions(args.duplicates, args.malformed, include, keep_raw=args.store_raw, fields=fields)
     return Collection(args.collection, args.input, reading)
 
 
 def _check_import(args: argparse.Namespace) -> None:
     """Refuse what says how to read files of records: a published index is taken as a whole."""
-    usual = {
+    usual: dict[str, Any] = {
         "input": None,
         "include_ids": None,
         "store_raw": False,
+        "fields": [],
         "duplicates": "error",
         "malformed": "error",
     }

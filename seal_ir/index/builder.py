@@ -13,16 +13,15 @@ from typing import Any
 from seal_ir.errors import IndexDirError, InputError, UsageError
 from seal_ir.index.cutting import Cutter, Progress, Tokenised, tokenised
 from seal_ir.index.engine import EngineSpec
-from seal_ir.index.manifest import LIBRARIES, MANIFEST, Manifest, SegmentInfo, describe_files
+from seal_ir.index.manifest import FIELDS, LIBRARIES, MANIFEST, Manifest, SegmentInfo, describe_files
 from seal_ir.index.memory import MAX_SEGMENT_TOKENS, Budget, Size
 from seal_ir.index.places import replace, working_folder
 from seal_ir.index.reader import TOKENIZER_FILE
 from seal_ir.index.segments import build_segment
 from seal_ir.index.workers import Workers
 from seal_ir.records import Document
+from seal_ir.text.symbols import MAX_FURTHER
 from seal_ir.text.tokenizer import TextTokenizer
-
-FIELDS = ("title", "body")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +33,7 @@ class BuildOptions:
         max_segment_tokens: a segment is closed before it would pass this many symbols, or the engine's limit.
         store_raw: keep every record as it was read.
         memory: bytes that the build may take, all its processes together; None for no limit.
+        fields: names of the further fields that documents have, beside title and body.
         threads: segments that are built at a time, in processes of their own, where there are several.
     """
 
@@ -42,12 +42,15 @@ class BuildOptions:
     store_raw: bool = False
     memory: int | None = None
     threads: int = 1
+    fields: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse numbers that mean nothing."""
         for name in ("max_segment_tokens", "threads"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if len(self.fields) > MAX_FURTHER:
+            raise UsageError(f"{len(self.fields)} further fields; an index has at most {MAX_FURTHER}")
 
 
 def build_index(
@@ -85,7 +88,7 @@ def build_index(
     try:
         with working_folder(directory) as working:
             segments = _build_segments(
-                tokenised(documents, tokenizer, progress), working, budget, options, progress
+                tokenised(documents, tokenizer, options.fields, progress), working, budget, options, progress
             )
             if not segments:
                 raise InputError("no documents to index: every one was empty, malformed or left out")
@@ -93,7 +96,7 @@ def build_index(
             progress("computing checksums", sum(segment.n_documents for segment in segments))
             manifest = Manifest(
                 tokenizer=tokenizer.fingerprint,
-                fields=FIELDS,
+                fields=(*FIELDS, *options.fields),
                 library=LIBRARIES[options.engine.name],
                 segments=tuple(segments),
                 files=describe_files(working),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -12,7 +12,7 @@ from seal_ir.errors import InputError
 from seal_ir.index.memory import Budget, Size, segment_limit
 from seal_ir.index.segments import SegmentWriter
 from seal_ir.records import Document
-from seal_ir.text.symbols import Symbols, stream
+from seal_ir.text.symbols import Symbols, further_marks, stream
 from seal_ir.text.tokenizer import TextTokenizer
 
 _BATCH = 1000  # documents tokenised at a time
@@ -20,7 +20,7 @@ Progress = Callable[[str, int], None]  # phase, how many documents so far; calle
 
 
 class Tokenised(NamedTuple):
-    """A document, its stream, and whether the tokenizer gives its fields back exactly."""
+    """A document, its stream, and whether the tokenizer gives title and text back exactly."""
 
     document: Document
     symbols: Symbols
@@ -28,19 +28,27 @@ class Tokenised(NamedTuple):
 
 
 def tokenised(
-    documents: Iterable[Document], tokenizer: TextTokenizer, progress: Progress
+    documents: Iterable[Document], tokenizer: TextTokenizer, fields: Sequence[str], progress: Progress
 ) -> Iterator[Tokenised]:
-    """Documents with their streams, a batch in memory at a time."""
+    """Documents with their streams, a batch in memory at a time; `fields` are the names of further ones."""
+    marks = {name: further_marks(number) for number, name in enumerate(fields)}
     left, done = iter(documents), 0
     while batch := list(islice(left, _BATCH)):
-        fields = [text for document in batch for text in (document.title, document.text)]
-        ids = tokenizer.encode_fields(fields)
+        ids = tokenizer.encode_fields([text for document in batch for text in _texts(document)])
         back = tokenizer.decode_fields(ids)
-        for i, document in enumerate(batch):
-            exact = back[2 * i] == document.title and back[2 * i + 1] == document.text
-            yield Tokenised(document, stream(ids[2 * i], ids[2 * i + 1]), exact)
+        at = 0
+        for document in batch:
+            n = 2 + len(document.further)
+            exact = (back[at], back[at + 1]) == (document.title, document.text)
+            further = zip((marks[name] for name, _ in document.further), ids[at + 2 : at + n], strict=True)
+            yield Tokenised(document, stream(ids[at], ids[at + 1], further), exact)
+            at += n
         done += len(batch)
         progress("tokenising", done)
+
+
+def _texts(document: Document) -> tuple[str, ...]:
+    return (document.title, document.text, *(value for _, value in document.further))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.errors import IndexDirError
+from seal_ir.records import BODY, TITLE
+from seal_ir.text.symbols import MAX_FURTHER
 
 MANIFEST = "index.json"
+_WITHOUT_FURTHER = 2  # the format of an index without further fields, which older programs read too
 RAW_FILE = "raw.arrow"
-OLDEST_FORMAT, NEWEST_FORMAT = 1, 2
+OLDEST_FORMAT, NEWEST_FORMAT = 1, 3
+FIELDS = (TITLE, BODY)
 # What an engine's module is linked with, as far as its terms bind who passes the module on.
 LIBRARIES = {"native": "", "sdsl": "sdsl-lite 2.1.1, GPL-3.0-or-later"}
 REBUILD = "rebuild it with python -m seal_ir.index"
@@ -52,7 +56,7 @@ class Manifest:
     segments: tuple[SegmentInfo, ...]
     files: Mapping[str, Mapping[str, Any]]
     collection: Mapping[str, Any]
-    version: int = field(default=NEWEST_FORMAT, compare=False)
+    version: int = field(default=_WITHOUT_FURTHER, compare=False)
 
     @property
     def n_documents(self) -> int:
@@ -65,6 +69,11 @@ class Manifest:
         return sum(segment.n_tokens for segment in self.segments)
 
     @property
+    def further_fields(self) -> tuple[str, ...]:
+        """The fields beside title and body, in the order of their symbols."""
+        return self.fields[len(FIELDS) :]
+
+    @property
     def has_raw(self) -> bool:
         """Whether the records are kept as they were read."""
         return all(f"{segment.name}/{RAW_FILE}" in self.files for segment in self.segments)
@@ -74,7 +83,7 @@ class Manifest:
         known = asdict(self)
         del known["version"]
         values = {
-            "format": NEWEST_FORMAT,
+            "format": NEWEST_FORMAT if len(self.fields) > len(FIELDS) else _WITHOUT_FURTHER,
             **known,
             "n_documents": self.n_documents,
             "n_tokens": self.n_tokens,
@@ -116,6 +125,9 @@ def read_manifest(directory: Path) -> Manifest:
         if "version" in values:
             raise ValueError("it has a version beside its format")
         manifest = Manifest(**values | fixed)
+        most = MAX_FURTHER if version > _WITHOUT_FURTHER else 0
+        if manifest.fields[: len(FIELDS)] != FIELDS or len(manifest.further_fields) > most:
+            raise ValueError(f"its fields are {manifest.fields}")
         if totals != (manifest.n_documents, manifest.n_tokens):
             raise ValueError("totals are not the sum of the segments")
         _ = [(int(entry["size"]), str(entry["sha256"])) for entry in manifest.files.values()]

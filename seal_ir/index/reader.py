@@ -13,13 +13,22 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from seal_ir.errors import IndexDirError
+from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine, Ints, open_engine
 from seal_ir.index.manifest import REBUILD, check_files, read_manifest
 from seal_ir.index.segments import ENGINE_FILE
-from seal_ir.records import Document, Range
-from seal_ir.text.symbols import BOUNDARY, Symbols, split_stream, to_tokens
+from seal_ir.records import TITLE, Document, Range
+from seal_ir.text.symbols import (
+    BOUNDARY,
+    TITLE_MARKS,
+    Marks,
+    Symbols,
+    further_marks,
+    split_further,
+    split_stream,
+    to_tokens,
+)
 from seal_ir.text.tokenizer import TextTokenizer
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -118,6 +127,28 @@ class Index:
         start: Ints = self.extend(self.everything[None], np.array([BOUNDARY], dtype=np.uint32))[0]
         return start
 
+    def marks(self, field: str) -> Marks:
+        """The symbols around the values of a field that is written whole.
+
+        Raises:
+            UsageError: the index has no such field.
+        """
+        if field == TITLE:
+            return TITLE_MARKS
+        further = self.manifest.further_fields
+        if field not in further:
+            raise UsageError(
+                f"{self.directory}: no field {field!r} in this index; build one with --fields {field}"
+            )
+        return further_marks(further.index(field))
+
+    def start_of(self, symbol: int) -> Ints:
+        """The range of a symbol that starts fields, int64 [n_segments, 2]."""
+        if symbol == BOUNDARY:
+            return self.document_start
+        start: Ints = self.extend(self.everything[None], np.array([symbol], dtype=np.uint32))[0]
+        return start
+
     def extend(self, ranges: Ints, symbols: Symbols) -> Ints:
         """Ranges [n, n_segments, 2] with one symbol [n] appended to each n-gram; empty where it ends."""
         return np.stack(
@@ -178,7 +209,7 @@ class Index:
     # documents
 
     def streams(self, documents: Sequence[int] | Ints) -> list[Symbols]:
-        """The symbol streams of documents, each `BOUNDARY title TITLE_END body`."""
+        """The symbol streams of documents, each `BOUNDARY title TITLE_END body`, then further fields."""
         offsets, symbols = self.extract(np.asarray(documents, dtype=np.int64))
         return [symbols[lo:hi] for lo, hi in zip(offsets[:-1], offsets[1:], strict=True)]
 
@@ -197,16 +228,22 @@ class Index:
         return np.cumsum(lengths), np.concatenate([np.empty(0, np.uint32), *streams])
 
     def documents(self, numbers: Sequence[int] | Ints) -> list[Document]:
-        """Documents by number, title and text as they were read."""
+        """Documents by number, title and text as they were read; further fields as the tokenizer has them."""
+        streams = self.streams(numbers)
+        further = [split_further(stream) for stream in streams]
         fields: list[list[int]] = []
-        for stream in self.streams(numbers):
+        for stream, others in zip(streams, further, strict=True):
             fields.extend(to_tokens(field) for field in split_stream(stream))
-        texts = self.tokenizer.decode_fields(fields)
+            fields.extend(to_tokens(value) for _, value in others)
+        texts = iter(self.tokenizer.decode_fields(fields))
+        names = {self.marks(name).start: name for name in self.manifest.further_fields}
         found = []
-        for i, number in enumerate(numbers):
+        for number, others in zip(numbers, further, strict=True):
             table, local = self._local(int(number))
-            title, text = table.stored_text(local) or (texts[2 * i], texts[2 * i + 1])
-            found.append(Document(table.id(local), title, text))
+            decoded = next(texts), next(texts)
+            title, text = table.stored_text(local) or decoded
+            values = tuple((names[start], next(texts)) for start, _ in others)
+            found.append(Document(table.id(local), title, text, further=values))
         return found
 
     def raws(self, numbers: Sequence[int] | Ints) -> list[str | None]:

@@ -11,10 +11,11 @@ import pyarrow as pa
 from seal_ir.errors import IndexDirError
 from seal_ir.formats.jsonlines import parse_object
 from seal_ir.formats.passages import json_document
+from seal_ir.index.cutting import tokenised
 from seal_ir.index.manifest import check_files, read_manifest
 from seal_ir.index.reader import Index
 from seal_ir.records import Document
-from seal_ir.text.symbols import Symbols, stream
+from seal_ir.text.symbols import Symbols
 
 SAMPLE = 1000
 _BATCH = 1000
@@ -61,12 +62,13 @@ def verify_index(
 
 def _check_batch(index: Index, numbers: list[int]) -> None:
     streams, documents = index.streams(numbers), index.documents(numbers)
-    fields = index.tokenizer.encode_fields([text for d in documents for text in (d.title, d.text)])
+    tokenised_again = tokenised(documents, index.tokenizer, index.manifest.further_fields, lambda *_: None)
+    again = [symbols for _, symbols, _ in tokenised_again]
     for i, (number, document, symbols) in enumerate(zip(numbers, documents, streams, strict=True)):
         docid = index.docid(number)
         if document.id != docid or index.number(docid) != number:
             raise _differs(index, number, "its id does not lead back to it")
-        if stream(fields[2 * i], fields[2 * i + 1]).tolist() != symbols.tolist():
+        if again[i].tolist() != symbols.tolist():
             raise _differs(index, number, f"{docid!r}: its text does not give its tokens")
         if not _is_found(index, number, symbols):
             raise _differs(index, number, f"{docid!r}: its n-grams are not found where they stand")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from seal_ir.formats.files import shown
 from seal_ir.formats.jsonlines import Malformed, identifier, is_text, parse_object
-from seal_ir.records import BODY, QUERY, TITLE, Query, QueryKeys, Unigrams
+from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM, Query, QueryKeys, Unigrams
 from seal_ir.text.symbols import Symbols
 
 KINDS = (BODY, TITLE, QUERY)
@@ -145,10 +145,10 @@ def _ngrams(value: object) -> tuple[Ngram, ...]:
     found = []
     for item in value:
         whole = isinstance(item, list) and len(item) == 3
-        if not (whole and item[0] in KINDS and _is_number(item[1]) and _are_symbols(item[2])):
+        if not (whole and _is_kind(item[0]) and _is_number(item[1]) and _are_symbols(item[2])):
             raise _FaultError(
                 f'"keys" holds {shown(item)}; it may hold [kind, log-probability, [symbol, ...]] only,'
-                f" the kind one of {', '.join(KINDS)}"
+                f" the kind one of {', '.join(KINDS)}, or a further field"
             )
         found.append(Ngram(item[0], float(item[1]), tuple(item[2])))
     return tuple(found)
@@ -169,6 +169,10 @@ def _unigrams(value: object) -> tuple[Symbols, Doubles]:
     if not np.isfinite(single).all():
         raise _FaultError(f'"unigrams" goes beyond single precision; {_TWO_LISTS}')
     return np.array(symbols, dtype=np.uint32), single.astype(np.float64)
+
+
+def _is_kind(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and value != UNIGRAM and is_text(value)
 
 
 def _is_number(value: object) -> bool:

@@ -16,10 +16,10 @@ from seal_ir.index.engine import utf8
 from seal_ir.index.manifest import Manifest
 from seal_ir.index.reader import Index
 from seal_ir.index.segments import ENGINE_FILE
-from seal_ir.records import QUERY, TITLE
+from seal_ir.records import BODY, QUERY, TITLE
 from seal_ir.text.pretrained import BASE_MODEL, find_model
 
-FORMAT = 1
+FORMAT = 2
 _MODEL_FILES = (".safetensors", ".bin", ".pt", ".gguf", "config.json", "seal.json", "tokenizer.json")
 _AGAIN = "encode the topics again with python -m seal_ir.encode"
 
@@ -101,7 +101,8 @@ class KeysMade:
                 return f"preset {config.preset} decodes in another way than these keys were made; {_AGAIN}"
             for name in _needed(config):
                 made, wanted = getattr(self.decode, name), getattr(config.decode, name)
-                if made != wanted:
+                served = set(wanted) <= set(made) if name == "fields" else made == wanted
+                if not served:
                     return (
                         f"made with {name} = {made}, preset {config.preset} has {wanted} here; search with"
                         f" the same settings, or {_AGAIN}"
@@ -112,7 +113,9 @@ class KeysMade:
 def _needed(config: SearchConfig) -> list[str]:
     """The settings of decoding that change what a config ranks with; others add what it passes over."""
     rank = config.rank
-    needed = ["beam", "body_steps", "rescore"]
+    needed = ["beam", "constrained", "rescore"]
+    needed += ["body_steps"] if BODY in rank.kinds else []
+    needed += ["fields", "field_steps"] if config.decode.fields else []
     needed += ["title_steps"] if TITLE in rank.kinds else []
     needed += ["query_words"] if QUERY in rank.kinds else []
     return needed + (["unigrams"] if rank.unigrams and rank.score == "intersective" else [])
@@ -183,10 +186,13 @@ def _made(values: Mapping[str, Any]) -> KeysMade | None:
     if not all(isinstance(values.get(name), str) for name in names):
         return None
     decode = values.get("decode")
-    if not isinstance(decode, dict) or not all(type(value) in (int, bool) for value in decode.values()):
+    if not isinstance(decode, dict) or not isinstance(fields := decode.get("fields"), list):
+        return None
+    plain = {name: value for name, value in decode.items() if name != "fields"}
+    if not all(type(value) in (int, bool) for value in plain.values()):
         return None
     try:
-        config = DecodeConfig(**decode)
+        config = DecodeConfig(**plain, fields=tuple(map(str, fields)))
     except (TypeError, UsageError):
         return None
     texts = {name: str(values[name]) for name in names}

@@ -41,7 +41,7 @@ class SealDocument:
         return raw(self.document) if self.record is None else self.record
 
     def get(self, field: str) -> str | None:
-        """A field by name (id, title, text, contents, raw), or None."""
+        """A field by name (id, title, text, contents, raw; of a further one a value a line), or None."""
         values = {
             "id": self.document.id,
             "title": self.document.title,
@@ -49,7 +49,8 @@ class SealDocument:
             "contents": self.contents(),
             "raw": self.raw(),
         }
-        return values.get(field)
+        further = [value for name, value in self.document.further if name == field]
+        return "\n".join(further) if further else values.get(field)
 
 
 def contents(document: Document) -> str:

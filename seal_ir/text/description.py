@@ -7,10 +7,13 @@ a causal model, SEAL's own markers for a sequence-to-sequence model.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from seal_ir.errors import ModelError
+from seal_ir.records import BODY, TITLE
 
 CAUSAL, SEQ2SEQ = "causal", "seq2seq"
 
@@ -26,6 +29,7 @@ class ModelDescription:
         title_end: text whose single token the model writes where a title ends.
         start: tokens, by name, that open the target of a SEQ2SEQ model; none means the model's own
             decoder start token, followed by the beginning-of-sequence token it was trained to force.
+        fields: sources of values of further fields, by the field's name, likewise.
     """
 
     family: str
@@ -33,18 +37,37 @@ class ModelDescription:
     title: str
     title_end: str
     start: tuple[str, ...] = ()
+    fields: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
         """Refuse a description that cannot be used."""
         if self.family not in (CAUSAL, SEQ2SEQ):
             raise ModelError(f"family is {self.family!r}; it must be {CAUSAL!r} or {SEQ2SEQ!r}")
-        for name in ("body", "title"):
-            if getattr(self, name).count("{query}") != 1:
-                raise ModelError(f"the {name} prompt must hold {{query}} once: {getattr(self, name)!r}")
+        for name, prompt in {"body": self.body, "title": self.title, **self.fields}.items():
+            if prompt.count("{query}") != 1:
+                raise ModelError(f"the {name} prompt must hold {{query}} once: {prompt!r}")
+
+    def prompt(self, name: str) -> str:
+        """The source of a field's values, with one `{query}`.
+
+        Raises:
+            ModelError: the model was never told of this field.
+        """
+        if name in (BODY, TITLE):
+            return self.body if name == BODY else self.title
+        if name not in self.fields:
+            raise ModelError(
+                f"the model has no prompt for the field {name!r}; train it with --fields {name}, or write one"
+                ' into "fields" of its seal.json'
+            )
+        return self.fields[name]
 
     def to_json(self) -> str:
         """The text of a `seal.json`."""
-        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+        values = asdict(replace(self, fields={})) | {"fields": dict(self.fields)}
+        if not self.fields:
+            del values["fields"]
+        return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
 def read_description(path: Path) -> ModelDescription:
@@ -55,13 +78,17 @@ def read_description(path: Path) -> ModelDescription:
     """
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        start = values.pop("start", [])
-        for name, value in (*values.items(), *(("start", token) for token in start)):
+        start, fields = values.pop("start", []), values.pop("fields", {})
+        if not isinstance(start, list):
+            raise TypeError(
+                f"start is {start!r}; it must be a list of tokens"
+            )
+        if not isinstance(fields, dict):
+            raise TypeError(f"fields is {fields!r}; it must be an object of prompts by field")
+        for name, value in (*values.items(), *(("start", token) for token in start), *fields.items()):
             if not isinstance(value, str):
                 raise TypeError(f"{name} is {value!r}; it must be a string")
-        if not isinstance(start, list):
-            raise TypeError(f"start is {start!r}; it must be a list of tokens")
-        return ModelDescription(**values, start=tuple(start))
+        return ModelDescription(**values, start=tuple(start), fields=MappingProxyType(fields))
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from error
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

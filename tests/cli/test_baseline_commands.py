@@ -16,6 +16,7 @@ from seal_ir.baselines.dense import building, encoders, searching
 from seal_ir.baselines.docids import __main__ as docids
 from seal_ir.baselines.gar import __main__ as gar
 from seal_ir.baselines.gensim_bm25 import __main__ as gensim
+from seal_ir.baselines.pseudo_queries import __main__ as pseudo_queries
 from seal_ir.errors import UsageError
 from seal_ir.formats.trec import read_run
 from seal_ir.records import Hit
@@ -169,9 +170,15 @@ def test_gar_refuses_before_it_builds(folder: Path, call: Runner, monkeypatch: p
 def test_documented_commands() -> None:
     page = (ROOT / "docs" / "baselines.md").read_text(encoding="utf-8")
     commands = re.findall(r"^python -m seal_ir\.baselines\.(\w+) ((?:.*\\\n)*.*)$", page, re.M)
-    made = {"docids": ".gz"}
+    made = {"docids": ".gz", "pseudo_queries": ".gz"}
     assert [name for name, _ in commands] == ["dense", "dense", "gar", "gar", "gensim_bm25", *made]
-    parsers = {"dense": dense, "gar": gar, "gensim_bm25": gensim, "docids": docids}
+    parsers = {
+        "dense": dense,
+        "gar": gar,
+        "gensim_bm25": gensim,
+        "docids": docids,
+        "pseudo_queries": pseudo_queries,
+    }
     for name, words in commands:
         args = parsers[name]._parser().parse_args(shlex.split(words.replace("\\\n", " ")))
         assert args.output.suffix == made.get(name, ".trec")

@@ -20,12 +20,13 @@ from seal_ir.records import BODY, QUERY, TITLE, Key, QueryKeys
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
 from tests import oracle, reference
 from tests.streams import SCAN, SDSL, StreamIndex
-from tests.stub import StubModel, generator, prompt_tokens, word_tokenizer
+from tests.stub import FURTHER, StubModel, generator, prompt_tokens, word_tokenizer
 
 FEW = settings(max_examples=40, deadline=None)
 WORDS = ("a", "b", "c", "A", "B", "C", "ab", "Ab", "AB", "never")
 TOKENIZER = word_tokenizer(WORDS)
 TITLE_WORDS = WORDS[:4]
+MARKS = {BODY: (), TITLE: (1, 2), FURTHER[0]: (3, 4), FURTHER[1]: (5, 6)}
 
 
 class Case(NamedTuple):
@@ -42,23 +43,31 @@ class Case(NamedTuple):
         return self.generator.model
 
     def index(self, n_segments: int = 1, engine: str = SCAN) -> StreamIndex:
-        return StreamIndex(self.streams, n_segments, tokenizer=TOKENIZER, engine=engine)
+        return StreamIndex(
+            self.streams, n_segments, tokenizer=TOKENIZER, engine=engine, further_fields=FURTHER
+        )
 
     def prompt(self, kind: str, query: str) -> tuple[int, ...]:
-        description = self.generator.description
-        return prompt_tokens(self.generator, description.title if kind == TITLE else description.body, query)
+        return prompt_tokens(
+            self.generator, self.generator.description.prompt(BODY if kind == QUERY else kind), query
+        )
 
 
-def _stream(title: list[str], body: list[str]) -> list[int]:
+def _stream(title: list[str], body: list[str], further: list[tuple[str, list[str]]]) -> list[int]:
     symbols = [[WORDS.index(word) + FIRST_TOKEN for word in field] for field in (title, body)]
-    return [BOUNDARY, *symbols[0], TITLE_END, *symbols[1]]
+    stream = [BOUNDARY, *symbols[0], TITLE_END, *symbols[1]]
+    for name, value in further:
+        start, end = MARKS[name]
+        stream += [start, *(WORDS.index(word) + FIRST_TOKEN for word in value), end]
+    return stream
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw: st.DrawFn, constrained: bool = True) -> Case:
     words = st.sampled_from(WORDS[:9])
     titles = st.lists(st.sampled_from(TITLE_WORDS), max_size=3)
-    documents = st.builds(_stream, titles, st.lists(words, max_size=8))
+    values = st.tuples(st.sampled_from(FURTHER), st.lists(words, min_size=1, max_size=3))
+    documents = st.builds(_stream, titles, st.lists(words, max_size=8), st.lists(values, max_size=2))
     query_words = st.lists(st.sampled_from([*WORDS, "(a,", "zz", "bC", "'b'"]), min_size=1, max_size=4)
     n = TOKENIZER.n_vocabulary
     model = StubModel(
@@ -73,6 +82,9 @@ def cases(draw: st.DrawFn) -> Case:
         title_steps=draw(st.integers(0, 4)),
         query_words=draw(st.integers(0, 3)),
         unigrams=draw(st.sampled_from([0, 3, 5000])),
+        fields=draw(st.sampled_from([(), FURTHER[:1], FURTHER[1:], FURTHER])),
+        field_steps=draw(st.integers(1, 4)),
+        constrained=constrained,
     )
     return Case(
         draw(st.lists(documents, min_size=1, max_size=6)),
@@ -98,21 +110,37 @@ def test_keys_are_those_of_a_naive_beam_search(engine: str) -> None:
     @settings(max_examples=100 if engine == SCAN else 15, deadline=None)
     @given(case=cases(), n_segments=st.sampled_from([1, 2]))
     def check(case: Case, n_segments: int) -> None:
-        decoded = decode(case.generator, case.index(n_segments, engine), case.queries, case.config)
-        for query, found in zip(case.queries, decoded.queries, strict=True):
-            for kind, steps in ((BODY, case.config.body_steps), (TITLE, case.config.title_steps)):
-                prompt = case.prompt(kind, query)
-                expected = reference.beam_search(
-                    case.streams,
-                    lambda tokens, prompt=prompt: case.model.following(prompt, tokens),
-                    title=kind == TITLE,
-                    title_end=case.generator.title_end,
-                    beam=case.config.beam,
-                    steps=steps,
-                )
-                assert _keys(found, kind) == expected
+        _check_against_reference(case, n_segments, engine)
 
     check()
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=cases(constrained=False), n_segments=st.sampled_from([1, 2]))
+def test_without_the_constraint_keys_are_what_happens_to_occur(case: Case, n_segments: int) -> None:
+    _check_against_reference(case, n_segments, SCAN)
+    index = case.index(n_segments)
+    for _, key in _all_keys(case, index):
+        assert key.ranges == index.find(key.symbols)
+        assert key.count == oracle.count(case.streams, key.symbols) >= 1
+
+
+def _check_against_reference(case: Case, n_segments: int, engine: str) -> None:
+    decoded = decode(case.generator, case.index(n_segments, engine), case.queries, case.config)
+    for query, found in zip(case.queries, decoded.queries, strict=True):
+        assert {key.kind for key in found.keys} <= {*case.config.written, QUERY}
+        for kind in case.config.written:
+            prompt = case.prompt(kind, query)
+            expected = reference.beam_search(
+                case.streams,
+                lambda tokens, prompt=prompt: case.model.following(prompt, tokens),
+                marks=MARKS[kind],
+                title_end=case.generator.title_end,
+                beam=case.config.beam,
+                steps=case.config.steps(kind),
+                constrained=case.config.constrained,
+            )
+            assert _keys(found, kind) == expected
 
 
 @settings(max_examples=150, deadline=None)
@@ -149,13 +177,13 @@ def test_every_key_occurs_and_its_ranges_say_where(case: Case, n_segments: int) 
 @FEW
 @given(case=cases())
 def test_keys_lie_within_one_field(case: Case) -> None:
-    titles = {tuple(stream[: stream.index(TITLE_END) + 1]) for stream in case.streams}
     for _, key in _all_keys(case, case.index()):
-        if key.kind == TITLE:
-            assert key.symbols in titles, "only complete titles are keys"
-            assert len(key.symbols) > 2, "an empty title is control symbols only"
-        else:
+        if key.kind in (BODY, QUERY):
             assert min(key.symbols) >= FIRST_TOKEN
+        else:
+            assert (key.symbols[0], key.symbols[-1]) == MARKS[key.kind], "only complete values are keys"
+            assert len(key.symbols) > 2, "an empty value is control symbols only"
+            assert min(key.symbols[1:-1]) >= FIRST_TOKEN
 
 
 @FEW
@@ -163,8 +191,8 @@ def test_keys_lie_within_one_field(case: Case) -> None:
 def test_logprob_of_a_key_is_the_teacher_forced_sum(case: Case) -> None:
     for query, key in _all_keys(case, case.index()):
         tokens = [s - FIRST_TOKEN if s >= FIRST_TOKEN else case.generator.title_end for s in key.symbols]
-        if key.kind == TITLE:
-            tokens = tokens[1:]  # the boundary is given, not written
+        if key.kind not in (BODY, QUERY):
+            tokens = tokens[1:]  # the start is given, not written
         assert key.logprob == pytest.approx(
             case.model.forced(case.prompt(key.kind, query), tokens), abs=1e-12
         )

@@ -191,6 +191,14 @@ FAULTS = [
     ),
     ('"good.trec"\n', '"good.trec"\nmeasured = { "Rprec" = nan }\n', "measured: Rprec is nan; it must be"),
     ('"good.trec"\n', '"good.trec"\nmeasured = { "Rprec" = inf }\n', "measured: Rprec is inf; it must be"),
+    ('"good.trec"\n', '"good.trec"\npreset = "lm"\n', "[[row]] 1: preset is for tables of keys; name it in"),
+    ('title = "Two', 'keys = 0\ntitle = "Two', "keys is 0; how many of a document are shown, at least 1?"),
+    ('title = "Two', 'keys = 1.5\ntitle = "Two', "keys is 1.5; how many of a document"),
+    (
+        'title = "Two',
+        'keys = 8\nindex = "x"\ntitle = "Two',
+        "has an index, and neither measures nor baseline",
+    ),
     ('"good.trec"\n', '"good.trec"\ntolerance = -1\n', "[[row]] 1: tolerance is -1; it must be a number"),
     ('title = "Two', 'tolerance = "1"\ntitle = "Two', "tolerance is '1'; it must be a number"),
     (

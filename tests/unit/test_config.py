@@ -24,7 +24,16 @@ from seal_ir.records import BODY, QUERY, TITLE
 
 
 def test_presets_are_named_as_they_are_called() -> None:
-    assert list(PRESETS) == ["lm", "lm-fm", "intersective", "paper", "published"]
+    assert list(PRESETS) == [
+        "lm",
+        "lm-fm",
+        "intersective",
+        "paper",
+        "genre",
+        "dsi",
+        "minder",
+        "published",
+    ]
     assert all(config.preset == name for name, config in PRESETS.items())
     assert preset("intersective") == SearchConfig()
     with pytest.raises(
@@ -59,12 +68,50 @@ def test_the_paper_preset_is_the_paper() -> None:
         (RankConfig, "beta", 1.1),
         (RankConfig, "beta", math.nan),
         (RankConfig, "max_count", 0),
-        (RankConfig, "kinds", ("body", "abstract")),
+        (DecodeConfig, "field_steps", 0),
+        (DecodeConfig, "fields", ("title",)),
     ],
 )
 def test_c9_nonsense_is_refused(kind: type, name: str, value: Any) -> None:
     with pytest.raises(UsageError, match=name):
         kind(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("decode", "rank", "told"),
+    [
+        ({}, {"kinds": ("body", "abstract")}, "kinds holds 'abstract'; it may hold body, title, query"),
+        (
+            {"fields": ("docid",)},
+            {"kinds": ("url",)},
+            "kinds holds 'url'; it may hold body, title, query, docid",
+        ),
+    ],
+)
+def test_kinds_are_what_is_written(decode: dict[str, Any], rank: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        SearchConfig(decode=DecodeConfig(**decode), rank=RankConfig(**rank))
+
+
+@pytest.mark.parametrize(
+    ("decode", "told"),
+    [
+        ({"title_steps": 0}, "nothing is written"),
+        ({"query_words": 2}, "query_words and unigrams are scored by the body prompt"),
+        ({"unigrams": 5}, "query_words and unigrams are scored by the body prompt"),
+    ],
+)
+def test_a_decoding_without_body(decode: dict[str, int], told: str) -> None:
+    none = {"body_steps": 0, "query_words": 0, "unigrams": 0}
+    assert DecodeConfig(**none).written == (TITLE,)
+    with pytest.raises(UsageError, match=told):
+        DecodeConfig(**none | decode)
+
+
+def test_the_slow_path_writes_body_and_title_only() -> None:
+    for decode in (DecodeConfig(fields=("docid",)), DecodeConfig(constrained=False)):
+        with pytest.raises(UsageError, match="writes body and title under the constraint only"):
+            SearchConfig("mine", decode, slow_path=True)
 
 
 def test_settings_do_not_change() -> None:
@@ -109,7 +156,7 @@ def test_toml_over_a_preset(tmp_path: Path) -> None:
         ("[rank]\nalpha = nan", "alpha is nan"),
         ("[rank]\nunigrams = 1", "unigrams = 1 must be a bool"),
         ("[rank]\nkinds = 'body'", "kinds = 'body' must be a"),
-        ("[rank]\nkinds = [1]", "kinds holds 1"),
+        ("[rank]\nkinds = [1]", "kinds holds 1; it may hold"),
     ],
 )
 def test_toml_that_cannot_be_used_is_named(tmp_path: Path, text: str, told: str) -> None:
@@ -130,7 +177,12 @@ def test_toml_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_one_decoding_covers_every_preset() -> None:
-    assert covering([config for config in PRESETS.values() if not config.slow_path]) == DecodeConfig()
+    every = covering([config for config in PRESETS.values() if not config.slow_path])
+    assert every == DecodeConfig(fields=("docid", "pseudo_queries"))
+    assert every.written == (BODY, TITLE, "docid", "pseudo_queries")
+    assert covering([preset("dsi"), preset("minder")]).steps("docid") == DecodeConfig().field_steps
+    with pytest.raises(UsageError, match="without the constraint, run alone"):
+        covering([preset("lm"), SearchConfig(decode=DecodeConfig(constrained=False))])
     assert covering([preset("lm")]) == preset("lm").decode
     assert covering([preset("lm"), preset("lm-fm")]) == DecodeConfig(unigrams=0)
     with pytest.raises(UsageError, match=r"different beams \[3, 15\]"):

@@ -54,7 +54,7 @@ def _beams(index: StreamIndex, *ngrams: Sequence[int], logprobs: Sequence[float]
     n = len(ngrams)
     return Beams(
         np.zeros(n, np.int64),
-        np.zeros(n, bool),
+        np.zeros(n, np.uint32),
         np.array(ngrams, dtype=np.uint32).reshape(n, -1),
         np.array(logprobs or [0.0] * n),
         np.array([index.find(ngram) for ngram in ngrams], dtype=np.int64),

@@ -47,7 +47,7 @@ def test_weights_are_those_of_ranking(tiny_index: Path) -> None:
         scored = weigh(searcher.decode([QUESTION])[0], PRESETS[name].rank, searcher.index.n_tokens)
         expected: dict[str, float] = {}
         for item in scored:
-            text = ngram_text(searcher.index.tokenizer, item.key.symbols)
+            text = ngram_text(searcher.index, item.key.symbols)
             expected[text] = max(item.weight, expected.get(text, item.weight))
         assert found == expected
         assert list(found.values()) == sorted(found.values(), reverse=True)
@@ -73,8 +73,8 @@ def test_any_query_is_encoded(tiny_index: Path, query: str) -> None:
 def test_titles_are_told_from_other_ngrams(index: Index) -> None:
     tokyo, body = (to_symbols(ids).tolist() for ids in index.tokenizer.encode_fields(["Tokyo", "Tokyo, the"]))
     title = (BOUNDARY, *tokyo, TITLE_END)
-    assert ngram_text(index.tokenizer, title) == "<title>Tokyo</title>"
-    assert ngram_text(index.tokenizer, tuple(body)) == " Tokyo, the"
+    assert ngram_text(index, title) == "<title>Tokyo</title>"
+    assert ngram_text(index, tuple(body)) == " Tokyo, the"
     pairs = ((title, TITLE), (tuple(tokyo), BODY))
     written = tuple(Key(symbols, -2.0, 1, index.find(symbols), kind) for symbols, kind in pairs)
     keys = QueryKeys(written, NO_UNIGRAMS)

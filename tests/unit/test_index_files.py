@@ -166,18 +166,18 @@ def test_d6_a_manifest_edited_by_hand(directory: Path, values: dict[str, Any]) -
     assert f"{directory / MANIFEST}: damaged" in refused(directory)
 
 
-@pytest.mark.parametrize("version", [0, 3, 99, "1", 1.0, True, None, [1]])
+@pytest.mark.parametrize("version", [0, 4, 99, "1", 1.0, True, None, [1]])
 def test_d5_other_format_version(directory: Path, version: object) -> None:
     path = directory / MANIFEST
     values = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(values | {"format": version}), encoding="utf-8")
     told = refused(directory)
-    assert f"{path}: index format {version}, this program reads 1 to 2; rebuild" in told
+    assert f"{path}: index format {version}, this program reads 1 to 3; rebuild" in told
 
 
 def test_d5_a_newer_manifest_need_not_be_understood(directory: Path) -> None:
-    (directory / MANIFEST).write_text('{"format": 3, "shards": {}}', encoding="utf-8")
-    assert "index format 3, this program reads 1 to 2" in refused(directory)
+    (directory / MANIFEST).write_text('{"format": 4, "shards": {}}', encoding="utf-8")
+    assert "index format 4, this program reads 1 to 3" in refused(directory)
 
 
 def test_d5_an_older_format_opens(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_what_keys_were_made_with_must_lie_beside_them(path: Path, index: Index,
         (text.replace('"beam": 15', '"beam": 0'), "damaged"),
         (text.replace('"beam"', '"width"'), "damaged"),
         (text.replace('"dtype": "float32"', '"dtype": 1'), "damaged"),
-        (text.replace('"format": 1', '"format": 2'), "no description of keys in format 1"),
+        (text.replace('"format": 2', '"format": 1'), "no description of keys in format 2"),
         ("[]", "no description of keys"),
         ("{", "cannot be read"),
     ):

@@ -149,7 +149,7 @@ def test_the_preset_is_intersective_with_a_second_pass() -> None:
 
 def test_it_shares_no_decoding() -> None:
     for names in (("published", "intersective"), ("lm", "published", "paper")):
-        with pytest.raises(UsageError, match="'published' and those with rescore run alone"):
+        with pytest.raises(UsageError, match="'published', and those with rescore or without"):
             covering([preset(name) for name in names])
     assert covering([preset("published")]) == preset("published").decode
     again = [replace(preset(name), decode=DecodeConfig(rescore=True)) for name in ("lm-fm", "paper")]
