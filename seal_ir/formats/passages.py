@@ -80,7 +80,7 @@ def json_document(record: dict[str, object] | Malformed, fields: Sequence[str] =
     """
     if isinstance(record, Malformed):
         return record
-    docid = identifier(record, [name for name in ID_KEYS if name not in fields])
+    docid = identifier(record, tuple(name for name in ID_KEYS if name not in fields))
     if docid is None:
         return Malformed(f'no "id" ({_keys(record)}); every document needs one')
     if isinstance(docid, Malformed):
