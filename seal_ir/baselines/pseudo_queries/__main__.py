@@ -1,0 +1,180 @@
+"""`python -m seal_ir.baselines.pseudo_queries`: a collection with questions of its passages as a field."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from seal_ir.baselines.pseudo_queries.known import (
+    Counts,
+    Known,
+    excluded_questions,
+    judged_questions,
+    kept,
+    normalised,
+    paired_questions,
+)
+from seal_ir.baselines.rewriting import check_output, write_again
+from seal_ir.baselines.run_command import add_collection_options, collection_of
+from seal_ir.command import run
+from seal_ir.errors import InputError, UsageError
+from seal_ir.formats.collections import read_ids
+from seal_ir.formats.files import shown
+from seal_ir.formats.named import Places, resolve_qrels, resolve_topics
+from seal_ir.progress import Progress
+from seal_ir.records import Document
+
+FIELD = "pseudo_queries"
+Questions = dict[str, list[str]]  # by document id
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m seal_ir.baselines.pseudo_queries",
+        description="Write a collection again with the questions that each passage answers as the field"
+        f' "{FIELD}", MINDER\'s third view: known ones, and ones that a language model writes.',
+    )
+    add = parser.add_argument
+    add("--output", type=Path, required=True, help="collection to write: .jsonl or .jsonl.gz")
+    only = "documents that --model writes for, one id a line; all others are written too"
+    add_collection_options(parser, only, required=True)
+    judged = "questions and judged passages, files or names; may come several times"
+    add("--judged", nargs=2, action="append", default=[], metavar=("TOPICS", "QRELS"), help=judged)
+    pairs = 'JSON lines with "question" and "positive_ids"; may come several times'
+    add("--pairs", type=Path, action="append", default=[], metavar="FILE", help=pairs)
+    exclude = "topics whose questions are left out: files or names; give the test sets"
+    add("--exclude", nargs="+", default=[], metavar="TOPICS", help=exclude)
+    add("--model", help="causal model that writes questions: folder, hub name or packaged name")
+    add("--per-document", type=int, default=5, help="questions that it writes (%(default)s)")
+    add("--seed", type=int, default=0, help="of what it writes (%(default)s)")
+    add("--batch-size", type=int, default=16, help="questions written together (%(default)s)")
+    add("--device", help="cpu, cuda, cuda:1...; default: CUDA where there is one")
+    add("--dtype", help="float32 (default), bfloat16, float16 or auto")
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    """Gather the questions, and write the collection again; 0 when it is written."""
+    args = _parser().parse_args(arguments)
+    _check(args)
+    places = Places.from_environment()
+    excluded = excluded_questions(resolve_topics(name, places) for name in args.exclude)
+    known = list(_known(args, places))
+    chosen = read_ids(args.include_ids) if args.include_ids else frozenset()
+    collection = collection_of(args, keep_raw=True, include_ids=None)
+    docids, to_read = set(), []
+    for document in collection:
+        docids.add(document.id)
+        if document.id in chosen:
+            to_read.append(document)
+    _check_ids(args, known, chosen, docids)
+    questions: Questions = {}
+    for docid, question in known:
+        if docid in docids:
+            questions.setdefault(docid, []).append(question)
+    n_written = _write(args, to_read, questions) if args.model else 0
+    useless = excluded | {""}
+    if all(normalised(text) in useless for texts in questions.values() for text in texts):
+        raise InputError(f"{args.output}: every question is excluded, or none was written; nothing to add")
+    counts = Counts()
+
+    def value(document: Document, record: dict[str, Any]) -> list[str]:
+        return kept([*_present(document, record), *questions.get(document.id, [])], excluded, counts)
+
+    write_again(collection, args.output, FIELD, value)
+    sys.stderr.write(f"{collection.counts}\n")
+    n_absent = sum(docid not in docids for docid, _ in known)
+    _tell(counts, {"known_questions": len(known), "not_in_collection": n_absent, "written": n_written})
+    sys.stdout.write(f"{args.output}\n")
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    if not (args.judged or args.pairs or args.model):
+        raise UsageError("no source of questions; give --judged, --pairs or --model")
+    if args.model and not args.include_ids:
+        raise UsageError("--model needs --include-ids: the documents that it writes for, as this takes long")
+    if args.include_ids and not args.model:
+        raise UsageError("--include-ids is for --model; known questions go to all documents")
+    for name in ("per_document", "batch_size"):
+        if getattr(args, name) < 1:
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option} is {getattr(args, name)}; it must be at least 1")
+    if args.seed < 0:
+        raise UsageError(f"--seed is {args.seed}; it must be at least 0")
+    check_output(args.output)
+    if not args.exclude:
+        sys.stderr.write("no --exclude: questions of a test set among these would leak into the index\n")
+
+
+def _known(args: argparse.Namespace, places: Places) -> Iterator[Known]:
+    for topics, qrels in args.judged:
+        path = resolve_qrels(qrels, places)
+        if path is None:
+            raise UsageError(f"qrels {shown(qrels)}: no such file, and none belong to topics of that name")
+        yield from judged_questions(resolve_topics(topics, places), path)
+    yield from chain.from_iterable(paired_questions(path) for path in args.pairs)
+
+
+def _check_ids(
+    args: argparse.Namespace, known: list[Known], chosen: frozenset[str], docids: set[str]
+) -> None:
+    """Refuse questions and ids of another collection; a part of them may be missing."""
+    if known and not any(docid in docids for docid, _ in known):
+        raise InputError(
+            f"{args.input}: has none of the {len(known):,} questions' passages, such as"
+            f" {shown(known[0].docid)}; name the collection that they were made for"
+        )
+    if chosen and not chosen & docids:
+        raise InputError(f"{args.include_ids}: none of its {len(chosen):,} ids is in {args.input}")
+    if n_missing := len(chosen - docids):
+        sys.stderr.write(f"{n_missing:,} of {len(chosen):,} ids of --include-ids are not in the collection\n")
+
+
+def _write(args: argparse.Namespace, documents: list[Document], questions: Questions) -> int:
+    """Add what the model writes; returns how many questions came to an end."""
+    from seal_ir.baselines.generating import load_writer
+    from seal_ir.baselines.pseudo_queries.writing import QuestionConfig, write_questions
+
+    config = QuestionConfig(args.per_document, args.seed, args.batch_size)
+    writer = load_writer(args.model, args.device, args.dtype)
+    progress = Progress(len(documents), "documents")
+    n_written = 0
+    for document, texts in write_questions(writer, documents, config):
+        questions.setdefault(document.id, []).extend(texts)
+        n_written += len(texts)
+        progress.advance(1)
+    progress.close()
+    n_asked = len(documents) * config.per_document
+    sys.stderr.write(f"{n_asked - n_written:,} of {n_asked:,} questions came to no end and are left out\n")
+    return n_written
+
+
+def _present(document: Document, record: dict[str, Any]) -> list[str]:
+    """Questions that the record has already."""
+    value = record.get(FIELD)
+    texts = [value] if isinstance(value, str) else [] if value is None else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise InputError(f'document {document.id}: "{FIELD}" is {shown(value)}; it must be a list of strings')
+    return texts
+
+
+def _tell(counts: Counts, sources: dict[str, int]) -> None:
+    figures = {
+        **sources,
+        "excluded_questions": len(counts.excluded_words),
+        "excluded": counts.excluded,
+        "repeated": counts.repeated,
+        "pseudo_queries": counts.questions,
+        "documents": counts.documents,
+        "documents_with_pseudo_queries": counts.with_questions,
+    }
+    sys.stderr.writelines(f"{name}: {n:,}\n" for name, n in figures.items())
+
+
+if __name__ == "__main__":
+    run(main)
