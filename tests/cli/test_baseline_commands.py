@@ -14,6 +14,7 @@ import pytest
 from seal_ir.baselines.dense import __main__ as dense
 from seal_ir.baselines.dense import building, encoders, searching
 from seal_ir.baselines.docids import __main__ as docids
+from seal_ir.baselines.expansions import __main__ as expansions
 from seal_ir.baselines.gar import __main__ as gar
 from seal_ir.baselines.gensim_bm25 import __main__ as gensim
 from seal_ir.baselines.pseudo_queries import __main__ as pseudo_queries
@@ -170,17 +171,19 @@ def test_gar_refuses_before_it_builds(folder: Path, call: Runner, monkeypatch: p
 def test_documented_commands() -> None:
     page = (ROOT / "docs" / "baselines.md").read_text(encoding="utf-8")
     commands = re.findall(r"^python -m seal_ir\.baselines\.(\w+) ((?:.*\\\n)*.*)$", page, re.M)
-    made = {"docids": ".gz", "pseudo_queries": ".gz"}
-    assert [name for name, _ in commands] == ["dense", "dense", "gar", "gar", "gensim_bm25", *made]
+    suffixes = {"expansions": ".demo", "docids": ".gz", "pseudo_queries": ".gz"}
+    named = ["dense", "dense", "gar", "gar", "expansions", "gar", "gensim_bm25", "docids", "pseudo_queries"]
+    assert [name for name, _ in commands] == named
     parsers = {
         "dense": dense,
         "gar": gar,
         "gensim_bm25": gensim,
         "docids": docids,
         "pseudo_queries": pseudo_queries,
+        "expansions": expansions,
     }
     for name, words in commands:
         args = parsers[name]._parser().parse_args(shlex.split(words.replace("\\\n", " ")))
-        assert args.output.suffix == made.get(name, ".trec")
+        assert Path(args.output).suffix == suffixes.get(name, ".trec")
     assert encoders.DEFAULT_ENCODER in page
     assert f"blocks of {building.BLOCK:,} documents" in page

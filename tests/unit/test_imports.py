@@ -65,7 +65,10 @@ def test_public_names_but_the_model_are_light(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "module",
     ["seal_ir.index", "seal_ir.search", "seal_ir.encode"]
-    + [f"seal_ir.baselines.{name}" for name in ("dense", "gar", "gensim_bm25", "docids", "pseudo_queries")],
+    + [
+        f"seal_ir.baselines.{name}"
+        for name in ("dense", "gar", "gensim_bm25", "docids", "pseudo_queries", "expansions")
+    ],
 )
 def test_help_is_light(module: str, tmp_path: Path) -> None:
     out = probe(COMMAND.format(module=module), tmp_path / "home")
