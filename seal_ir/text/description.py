@@ -80,9 +80,7 @@ def read_description(path: Path) -> ModelDescription:
         values = json.loads(path.read_text(encoding="utf-8"))
         start, fields = values.pop("start", []), values.pop("fields", {})
         if not isinstance(start, list):
-            raise TypeError(
-                f"start is {start!r}; it must be a list of tokens"
-            )
+            raise TypeError(f"start is {start!r}; it must be a list of tokens")
         if not isinstance(fields, dict):
             raise TypeError(f"fields is {fields!r}; it must be an object of prompts by field")
         for name, value in (*values.items(), *(("start", token) for token in start), *fields.items()):
