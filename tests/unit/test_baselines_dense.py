@@ -328,10 +328,10 @@ def test_refusals(tmp_path: Path, encoder: PassageEncoder) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["docs.jsonl", "empty.jsonl", "file", "mine"]
 
 
-def test_faiss_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faiss_is_missing(tmp_path: Path, encoder: PassageEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(UsageError, match=r"a dense index needs Faiss \(.*pip install 'seal-ir\[pyserini\]'"):
-        building.check_faiss()
+        build(collection(tmp_path), tmp_path / "index", encoder, {}, BLOCK)
 
 
 def test_check_about(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -251,6 +252,12 @@ def test_faults(folder: Path, call: Runner) -> None:
     assert_fault(result, 1, "short: 10 vectors and 9 ids; remove the index and build one")
     assert not list(folder.glob("out*"))
     assert not list(folder.glob(".*"))
+
+
+def test_faiss_is_missing(folder: Path, call: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    parts = ("clusters need Faiss (", "); pip install 'seal-ir[pyserini]', which has it")
+    assert_fault(call(docids.main, *words_of(folder)), 2, *parts)
 
 
 def test_a_collection_that_changes(folder: Path, call: Runner, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from seal_ir.baselines.dense.encoding import PassageEncoder, Vectors, encode
-from seal_ir.baselines.dense.index_dir import ABOUT, DOCIDS, INDEX
+from seal_ir.baselines.dense.index_dir import ABOUT, DOCIDS, INDEX, check_faiss
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections import Collection
 from seal_ir.index.places import working_folder
@@ -67,7 +67,7 @@ def build(
         UsageError: there are no documents, `directory` holds something, another process builds it, or it
             cannot be written; Faiss is missing.
     """
-    check_faiss()
+    check_faiss("a dense index needs")
     vectors = directory.with_name(f".{directory.name}.vectors")
     try:
         with working_folder(directory) as working:
@@ -89,20 +89,6 @@ def build(
         ) from error
     shutil.rmtree(vectors)
     return n_documents
-
-
-def check_faiss() -> None:
-    """Refuse to go on without Faiss.
-
-    Raises:
-        UsageError: it is missing; says what to install.
-    """
-    try:
-        import faiss  # noqa: F401
-    except ImportError as error:
-        raise UsageError(
-            f"a dense index needs Faiss ({error}); pip install 'seal-ir[pyserini]', which has it"
-        ) from error
 
 
 def _settings(encoder: PassageEncoder) -> dict[str, Any]:

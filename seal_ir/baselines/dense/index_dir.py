@@ -14,6 +14,20 @@ INDEX, DOCIDS = "index", "docid"  # Pyserini's names; one docid a line, in the o
 ABOUT = "seal-ir.json"  # ours; Pyserini passes over it
 
 
+def check_faiss(needing: str) -> None:
+    """Refuse to go on without Faiss; the message begins with what is `needing` it.
+
+    Raises:
+        UsageError: it is missing; says what to install.
+    """
+    try:
+        import faiss  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            f"{needing} Faiss ({error}); pip install 'seal-ir[pyserini]', which has it"
+        ) from error
+
+
 def is_faiss_index(directory: Path) -> bool:
     """Whether a directory holds a finished index."""
     return all((directory / name).is_file() for name in (INDEX, DOCIDS))

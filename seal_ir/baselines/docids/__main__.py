@@ -7,8 +7,9 @@ import sys
 import time
 from pathlib import Path
 
+from seal_ir.baselines.dense.index_dir import check_faiss
 from seal_ir.baselines.docids.clustering import Paths, TreeConfig, tree_paths
-from seal_ir.baselines.docids.vectors import check_faiss, read_rows, read_vectors
+from seal_ir.baselines.docids.vectors import read_rows, read_vectors
 from seal_ir.baselines.rewriting import check_output, write_again
 from seal_ir.baselines.run_command import add_collection_options, collection_of
 from seal_ir.command import run
@@ -45,7 +46,7 @@ def main(arguments: list[str]) -> int:
     args = _parser().parse_args(arguments)
     config = TreeConfig(args.branches, args.leaf, args.seed)
     check_output(args.output)
-    check_faiss()
+    check_faiss("clusters need")
     rows = read_rows(args.faiss)
     collection = collection_of(args, keep_raw=True)
     docids = [document.id for document in collection]

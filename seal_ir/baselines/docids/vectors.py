@@ -10,25 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seal_ir.baselines.dense.index_dir import DOCIDS, INDEX, is_faiss_index
-from seal_ir.errors import IndexDirError, InputError, UsageError
+from seal_ir.errors import IndexDirError, InputError
 from seal_ir.formats.files import iter_lines, shown
 
 Vectors = NDArray[np.float32]
 _BUILD = "build one with python -m seal_ir.baselines.dense"
-
-
-def check_faiss() -> None:
-    """Refuse to go on without Faiss.
-
-    Raises:
-        UsageError: it is missing; says what to install.
-    """
-    try:
-        import faiss  # noqa: F401
-    except ImportError as error:
-        raise UsageError(
-            f"clusters need Faiss ({error}); pip install 'seal-ir[pyserini]', which has it"
-        ) from error
 
 
 def read_rows(directory: Path) -> dict[str, int]:
