@@ -106,14 +106,17 @@ def as_text(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
 
 
 def as_markdown(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
-    """Tables of GitHub's Markdown: figures, notes, intervals; then what is missing, with its commands."""
+    """Tables of GitHub's Markdown: figures, notes, folded intervals; what is missing, with its commands."""
     lines = [f"**{spec.title}**"]
     for block in blocks(spec, measured):
         lines += ["", *([f"{block.heading}:", ""] if block.heading else []), *piped(block.grid)]
     lines += ["", *_sentences(notes(spec, measured))]
-    for block in interval_blocks(spec, measured):
-        heading = ": ".join(filter(None, [block.heading, f"95 % intervals, and p against {spec.baseline}"]))
-        lines += ["", f"{heading}:", "", *piped(block.grid)]
+    folded = interval_blocks(spec, measured)
+    if folded:  # they are as large as the tables, and few readers want them
+        lines += ["", f"<details><summary>95 % intervals, and p against {spec.baseline}</summary>"]
+        for block in folded:
+            lines += ["", *([f"{block.heading}:", ""] if block.heading else []), *piped(block.grid)]
+        lines += ["", "</details>"]
     lines += ["", *(f"- {line}" for line in lacking(spec, lacks))]
     commands = list(dict.fromkeys(command for lack in lacks for command in lack.commands))
     if commands:

@@ -125,8 +125,10 @@ def test_markdown(places: Places, tmp_path: Path) -> None:
         "| --- | ---: | ---: | ---: |",
         "| Perfect | 1.000* | 0.762 |  |",
     ]
-    at = lines.index("Six questions: 95 % intervals, and p against Empty:")
-    assert lines[at + 2 : at + 6] == [
+    at = lines.index("<details><summary>95 % intervals, and p against Empty</summary>")
+    assert lines[at + 1 : at + 4] == ["", "Six questions:", ""]
+    assert lines[at + 8 : at + 11] == ["| Paper_only |  |", "", "</details>"]
+    assert lines[at + 4 : at + 8] == [
         "| system | hits@1 |",
         "| --- | ---: |",
         "| Perfect | 1.000–1.000, p 0.0312 |",
