@@ -127,7 +127,7 @@ def test_markdown(places: Places, tmp_path: Path) -> None:
     ]
     at = lines.index("<details><summary>95 % intervals, and p against Empty</summary>")
     assert lines[at + 1 : at + 4] == ["", "Six questions:", ""]
-    assert lines[at + 8 : at + 11] == ["| Paper_only |  |", "", "</details>"]
+    assert "R-precision:" in lines[at : lines.index("</details>")]
     assert lines[at + 4 : at + 8] == [
         "| system | hits@1 |",
         "| --- | ---: |",
