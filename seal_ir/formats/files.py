@@ -58,6 +58,15 @@ def iter_lines(path: Path) -> Iterator[tuple[int, str]]:
                 raise InputError(f"{path}:{number}: not UTF-8 ({seen}); save the file as UTF-8") from error
 
 
+def first_line(path: Path) -> str:
+    """The first line that is not blank, "" where there is none: it often tells what a file is.
+
+    Raises:
+        InputError: as `iter_lines`.
+    """
+    return next((line for _, line in iter_lines(path) if line and not line.isspace()), "")
+
+
 def expand_input(path: Path, suffixes: Collection[str]) -> list[Path]:
     """The file itself, or the files below a folder with one of the suffixes, sorted by name.
 

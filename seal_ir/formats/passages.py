@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from seal_ir.formats.files import iter_lines, shown
+from seal_ir.formats.files import first_line, iter_lines, shown
 from seal_ir.formats.jsonlines import (
     Malformed,
     as_object,
@@ -60,8 +60,7 @@ def _is_dot_json(path: Path) -> bool:
 
 def _has_whole_line(path: Path) -> bool:
     """Whether the first line with text on it is a JSON object of its own."""
-    first = next((line for _, line in iter_lines(path) if line and not line.isspace()), "")
-    return isinstance(parse_object(first), dict)
+    return isinstance(parse_object(first_line(path)), dict)
 
 
 def json_document(record: dict[str, object] | Malformed, fields: Sequence[str] = ()) -> Record:

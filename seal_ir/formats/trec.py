@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.files import atomic_writer, iter_lines, shown
+from seal_ir.formats.files import atomic_writer, first_line, iter_lines, shown
 from seal_ir.formats.jsonlines import parse_object
 from seal_ir.formats.kilt import datapoint, provenance_qrels
 from seal_ir.records import Hit
@@ -65,7 +65,7 @@ def has_datapoints(path: Path) -> bool:
     Raises:
         InputError: the file cannot be read.
     """
-    first = next((line for _, line in iter_lines(path) if line and not line.isspace()), "")
+    first = first_line(path)
     return first.lstrip().startswith("{") and isinstance(parse_object(first), dict)
 
 

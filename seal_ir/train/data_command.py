@@ -15,6 +15,12 @@ import numpy as np
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds
 from seal_ir.formats.named import Places, resolve_qrels, resolve_topics
+from seal_ir.formats.questions import (
+    excluded_questions,
+    is_json_array,
+    judged_questions,
+    paired_questions,
+)
 from seal_ir.records import Document
 from seal_ir.train import prepared
 from seal_ir.train.examples import Example, ExampleOptions, document_examples, pair_examples
@@ -26,12 +32,8 @@ from seal_ir.train.pairs import (
     PairCounts,
     Reference,
     distinct,
-    excluded_questions,
     has_outputs,
-    is_json_array,
-    judged_references,
     read_dpr_pairs,
-    read_references,
     resolve,
 )
 
@@ -189,9 +191,9 @@ def _pairs(
             continue
         if args.input is None:
             raise UsageError(f"{path}: names passages by id; give the collection with --input")
-        references += read_references(path)
+        references += (Reference(*known, SUPERVISED) for known in paired_questions(path))
     for topics, qrels, kind in judged:
-        references += judged_references(topics, qrels, kind)
+        references += (Reference(*known, kind) for known in judged_questions(topics, qrels))
     if references:
         yield from resolve(references, Collection(args.collection, args.input), counts, args.fields)
     for path in args.pairs:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from seal_ir.errors import UsageError
+from seal_ir.formats.questions import normalised
 from seal_ir.records import BODY, TITLE, Document
-from seal_ir.train.pairs import UNSUPERVISED, Pair, normalised
+from seal_ir.train.pairs import UNSUPERVISED, Pair
 from seal_ir.train.spans import Words, biased_spans, uniform_starts, words_of
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +9,13 @@ from typing import NamedTuple
 
 from seal_ir.errors import InputError
 from seal_ir.formats.collections import Collection, ReadOptions
-from seal_ir.formats.files import iter_lines, shown
-from seal_ir.formats.identified import JsonRecord, array_records, json_records, text_of
+from seal_ir.formats.files import first_line, shown
+from seal_ir.formats.identified import JsonRecord, array_records, text_of
 from seal_ir.formats.jsonlines import Malformed, is_text, parse_object
-from seal_ir.formats.topics import read_topics
-from seal_ir.formats.trec import read_qrels
+from seal_ir.formats.questions import normalised
 from seal_ir.records import Document
 
 SUPERVISED, UNSUPERVISED, DISTANT = "supervised", "unsupervised", "distant"
-_POSITIVES = ("positive_ids", "positives")
-_NOT_WORDS = re.compile(r"[\W_]+")
 
 
 class Reference(NamedTuple):
@@ -54,39 +49,6 @@ class PairCounts:
     not_in_collection: int = 0
 
 
-def read_references(path: Path) -> Iterator[Reference]:
-    """Supervised references of JSON lines `{"question", "positive_ids": [id, ...]}`.
-
-    Raises:
-        InputError: the file cannot be read, or a record has no question or no list of ids.
-    """
-    for line, _, record in json_records(path):
-        question = _usable(path, line, text_of(record))
-        name = next((name for name in _POSITIVES if name in record), _POSITIVES[0])
-        ids = record.get(name)
-        if not isinstance(ids, list) or not all(isinstance(docid, str) and docid for docid in ids):
-            raise InputError(f'{path}:{line}: "{name}" is {shown(ids)}; it must be a list of passage ids')
-        for docid in ids:
-            yield Reference(question, docid, SUPERVISED)
-
-
-def judged_references(topics: Path, qrels: Path, kind: str) -> Iterator[Reference]:
-    """References of the passages that judgements grade above 0.
-
-    Raises:
-        InputError: a file breaks its format, or no judged topic is among the topics.
-    """
-    questions = {query.id: query.text for query in read_topics(topics)}
-    grades = read_qrels(qrels)
-    if not any(qid in questions for qid in grades):
-        raise InputError(f"{qrels}: none of its topics are in {topics}; the ids must be equal")
-    for qid, documents in grades.items():
-        if qid in questions:
-            yield from (
-                Reference(questions[qid], docid, kind) for docid, grade in documents.items() if grade > 0
-            )
-
-
 def read_dpr_pairs(path: Path) -> Iterator[Pair]:
     """Pairs of DPR's training files: a question and its `positive_ctxs`, each with title and text.
 
@@ -103,14 +65,9 @@ def read_dpr_pairs(path: Path) -> Iterator[Pair]:
             yield Pair(question, title, text, SUPERVISED)
 
 
-def is_json_array(path: Path) -> bool:
-    """Whether the first line with text on it begins an array, as in DPR's files."""
-    return _first_line(path).lstrip().startswith("[")
-
-
 def has_outputs(path: Path) -> bool:
     """Whether the first line is a datapoint of KILT."""
-    record = parse_object(_first_line(path))
+    record = parse_object(first_line(path))
     return isinstance(record, dict) and "input" in record and "output" in record
 
 
@@ -163,20 +120,6 @@ def distinct(pairs: Iterable[Pair], excluded: frozenset[str], counts: PairCounts
             yield pair
 
 
-def excluded_questions(paths: Iterable[Path]) -> frozenset[str]:
-    """Normalised questions of topics files.
-
-    Raises:
-        InputError: a file breaks its format.
-    """
-    return frozenset(normalised(query.text) for path in paths for query in read_topics(path))
-
-
-def normalised(question: str) -> str:
-    """The words of a question in lower case, one blank between them: equal for equal questions."""
-    return _NOT_WORDS.sub(" ", unicodedata.normalize("NFKC", question).lower()).strip()
-
-
 def _documents(
     collection: Collection, wanted: frozenset[str], fields: Sequence[str]
 ) -> tuple[dict[str, Document], list[str]]:
@@ -189,10 +132,6 @@ def _documents(
         found.update((document.id, document) for document in part)
         faults += part.faults
     return found, faults
-
-
-def _first_line(path: Path) -> str:
-    return next((line for _, line in iter_lines(path) if line and not line.isspace()), "")
 
 
 def _usable(path: Path, line: int, text: str | Malformed) -> str:

@@ -12,9 +12,9 @@ import torch
 
 from seal_ir.baselines.pseudo_queries import __main__ as pseudo_queries
 from seal_ir.baselines.pseudo_queries import writing
-from seal_ir.baselines.pseudo_queries.known import Counts, kept, normalised
+from seal_ir.baselines.pseudo_queries.choosing import Counts, kept
+from seal_ir.formats.questions import normalised
 from seal_ir.formats.topics import read_topics
-from seal_ir.train import pairs as train_pairs
 from tests import tiny
 from tests.commands import Result, Runner, assert_fault
 from tests.training import save_bart
@@ -212,11 +212,6 @@ def test_faults(call: Runner, folder: Path, model: Path) -> None:
     ):
         assert_fault(make(call, folder, *words), code, *parts)
     assert not list(folder.glob("*out*"))
-
-
-def test_words_are_compared_as_in_training() -> None:
-    for text in ("Who's  the_Owner?", "ＷＨＯ\u2019s é", "", "...", "a-b c", "1,000 km²", "Straße"):
-        assert normalised(text) == train_pairs.normalised(text)
 
 
 def test_kept() -> None:

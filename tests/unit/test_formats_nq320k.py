@@ -14,10 +14,10 @@ from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.__main__ import main
 from seal_ir.formats.collections import Collection
 from seal_ir.formats.nq320k import NAMES, convert
+from seal_ir.formats.questions import paired_questions
 from seal_ir.formats.topics import read_topics
 from seal_ir.formats.trec import read_qrels
 from seal_ir.records import Document, Query
-from seal_ir.train.pairs import read_references
 from tests.commands import Runner, assert_fault
 
 SITE = "https://en.wikipedia.org//w/index.php?title="
@@ -121,8 +121,7 @@ def test_files_that_other_commands_read(tmp_path: Path, sample: list[object], ru
     topics = [Query("11", "who is tyler"), Query("12", "where is c#"), Query("13", "no revision")]
     assert read_topics(data / NAMES["topics"]) == topics
     assert read_qrels(data / NAMES["qrels"]) == {"11": {"812": 1}, "12": {"31": 1}, "13": {"Mount_Etna": 1}}
-    pairs = [(question, docid) for question, docid, _ in read_references(data / NAMES["pairs"])]
-    assert pairs == [
+    assert list(paired_questions(data / NAMES["pairs"])) == [
         ("who wrote fight club", "812"),
         ("what is the first rule", "812"),
         ("how high is it", "77"),

@@ -13,7 +13,6 @@ from seal_ir.records import Document
 from seal_ir.train import prepared
 from seal_ir.train.__main__ import main
 from seal_ir.train.examples import Example
-from seal_ir.train.pairs import normalised
 from seal_ir.train.prepared import load_prepared
 from tests.commands import Runner, assert_fault
 
@@ -167,11 +166,6 @@ def test_excluded_questions_are_left_out_and_counted(
     result = call(main, "data", "--pairs", pairs, "--input", corpus, "--exclude", topics, "--output", out)
     assert "excluded_questions: 1" in result.err.splitlines()
     assert {row["source"] for row in rows(out)} == {THAMES}
-
-
-def test_normalised_questions() -> None:
-    assert normalised(" Who's\tthere_? ") == normalised("who s THERE") == "who s there"
-    assert normalised("Über Åß") != normalised("uber As")
 
 
 def test_the_same_seed_gives_the_same_bytes(call: Runner, corpus: Path, pairs: Path, tmp_path: Path) -> None:

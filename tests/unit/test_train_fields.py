@@ -18,12 +18,13 @@ from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from seal_ir.decode.pretrained import load_generator, wire
 from seal_ir.errors import UsageError
+from seal_ir.formats.questions import normalised
 from seal_ir.records import BODY, TITLE, Document
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, SEQ2SEQ_TEMPLATE, read_description
 from seal_ir.train.__main__ import main
 from seal_ir.train.encoding import Encoder
 from seal_ir.train.examples import Example, ExampleOptions, document_examples, pair_examples
-from seal_ir.train.pairs import DISTANT, SUPERVISED, UNSUPERVISED, Pair, normalised
+from seal_ir.train.pairs import DISTANT, SUPERVISED, UNSUPERVISED, Pair
 from seal_ir.train.prepared import load_prepared
 from seal_ir.train.prompts import training_prompts
 from tests import tiny, training

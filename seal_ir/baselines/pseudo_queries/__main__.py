@@ -9,15 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from seal_ir.baselines.pseudo_queries.known import (
-    Counts,
-    Known,
-    excluded_questions,
-    judged_questions,
-    kept,
-    normalised,
-    paired_questions,
-)
+from seal_ir.baselines.pseudo_queries.choosing import Counts, kept
 from seal_ir.baselines.rewriting import check_output, write_again
 from seal_ir.baselines.run_command import add_collection_options, collection_of
 from seal_ir.command import run
@@ -25,6 +17,13 @@ from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections import read_ids
 from seal_ir.formats.files import shown
 from seal_ir.formats.named import Places, resolve_qrels, resolve_topics
+from seal_ir.formats.questions import (
+    Known,
+    excluded_questions,
+    judged_questions,
+    normalised,
+    paired_questions,
+)
 from seal_ir.progress import Progress
 from seal_ir.records import Document
 
@@ -62,7 +61,7 @@ def main(arguments: list[str]) -> int:
     args = _parser().parse_args(arguments)
     _check(args)
     places = Places.from_environment()
-    excluded = excluded_questions(resolve_topics(name, places) for name in args.exclude)
+    excluded = excluded_questions(resolve_topics(name, places) for name in args.exclude) - {""}
     known = list(_known(args, places))
     chosen = read_ids(args.include_ids) if args.include_ids else frozenset()
     collection = collection_of(args, keep_raw=True, include_ids=None)
@@ -73,7 +72,7 @@ def main(arguments: list[str]) -> int:
             to_read.append(document)
     _check_ids(args, known, chosen, docids)
     questions: Questions = {}
-    for docid, question in known:
+    for question, docid in known:
         if docid in docids:
             questions.setdefault(docid, []).append(question)
     n_written = _write(args, to_read, questions) if args.model else 0
@@ -87,7 +86,7 @@ def main(arguments: list[str]) -> int:
 
     write_again(collection, args.output, FIELD, value)
     sys.stderr.write(f"{collection.counts}\n")
-    n_absent = sum(docid not in docids for docid, _ in known)
+    n_absent = sum(docid not in docids for _, docid in known)
     _tell(counts, {"known_questions": len(known), "not_in_collection": n_absent, "written": n_written})
     sys.stdout.write(f"{args.output}\n")
     return 0
@@ -124,7 +123,7 @@ def _check_ids(
     args: argparse.Namespace, known: list[Known], chosen: frozenset[str], docids: set[str]
 ) -> None:
     """Refuse questions and ids of another collection; a part of them may be missing."""
-    if known and not any(docid in docids for docid, _ in known):
+    if known and not any(docid in docids for _, docid in known):
         raise InputError(
             f"{args.input}: has none of the {len(known):,} questions' passages, such as"
             f" {shown(known[0].docid)}; name the collection that they were made for"

@@ -1,0 +1,27 @@
+"""Questions compared by their words; where they come from is tested with the commands that read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from seal_ir.formats.questions import normalised
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (" Who's\tthere_? ", "who s there"),
+        ("who s THERE", "who s there"),
+        ("ＷＨＯ\u2019s é", "who s é"),
+        ("1,000 km²", "1 000 km2"),
+        ("Straße", "straße"),
+        ("...", ""),
+        ("", ""),
+    ],
+)
+def test_normalised(question: str, words: str) -> None:
+    assert normalised(question) == words
+
+
+def test_accents_tell_questions_apart() -> None:
+    assert normalised("Über Åß") != normalised("uber As")
