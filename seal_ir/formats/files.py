@@ -7,9 +7,10 @@ import io
 import os
 import secrets
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from types import TracebackType
+from typing import Self, TextIO
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.compression import READ_SUFFIXES, REFUSED_SUFFIXES, open_bytes
@@ -145,6 +146,40 @@ def atomic_writer(path: Path) -> Iterator[TextIO]:
         if isinstance(error, OSError) and error.errno in _DISK_FAULTS and error.filename is None:
             raise _unwritable(path, error) from error
         raise
+
+
+class AtomicFile:
+    """A file that a subclass writes piece by piece, inside a `with` block; see `atomic_writer`.
+
+    Raises:
+        UsageError: as `atomic_writer`, when the block begins.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open nothing yet."""
+        self._file: AbstractContextManager[TextIO] = atomic_writer(path)
+        self._stream: TextIO | None = None
+
+    def __enter__(self) -> Self:
+        self._stream = self._file.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._stream = None
+        return self._file.__exit__(kind, error, trace)
+
+    @property
+    def stream(self) -> TextIO:
+        """Where to write.
+
+        Raises:
+            ValueError: the block has not begun, or has ended.
+        """
+        if self._stream is None:
+            raise ValueError(f"a {type(self).__name__} writes only inside its with block")
+        return self._stream
 
 
 def _places(path: Path) -> tuple[Path, Path | None]:

@@ -6,13 +6,10 @@ import math
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TextIO
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.files import atomic_writer, first_line, iter_lines, shown
+from seal_ir.formats.files import AtomicFile, first_line, iter_lines, shown
 from seal_ir.formats.jsonlines import parse_object
 from seal_ir.formats.kilt import datapoint, provenance_qrels
 from seal_ir.records import Hit
@@ -74,7 +71,7 @@ def trec_order(entries: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
     return sorted(entries, key=lambda entry: (_float32(entry[1]), entry[0]), reverse=True)
 
 
-class RunWriter:
+class RunWriter(AtomicFile):
     """Writes a run topic by topic; the file appears whole when the `with` block ends without an exception.
 
     In the TREC format printed scores strictly decrease down each topic, with their six decimals and as
@@ -103,20 +100,9 @@ class RunWriter:
             raise UsageError(f"unknown run format {shown(output_format)}; choose one of {allowed}")
         if output_format == "kilt" and inputs is None:
             raise ValueError("a KILT run needs the inputs of its topics")
+        super().__init__(path)
         self._tag, self._format, self._inputs = tag, output_format, inputs or {}
-        self._file: AbstractContextManager[TextIO] = atomic_writer(path)
-        self._stream: TextIO | None = None
         self._qids: set[str] = set()
-
-    def __enter__(self) -> Self:
-        self._stream = self._file.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        self._stream = None
-        return self._file.__exit__(kind, error, trace)
 
     def write(self, qid: str, hits: Sequence[Hit]) -> None:
         """Appends the hits of one topic, best first; without hits, a line in KILT's format only.
@@ -125,8 +111,7 @@ class RunWriter:
             ValueError: the writer is not open, the topic or a document comes twice, an id has white
                 space, a score is not a number that single precision can hold, or a KILT topic has no input.
         """
-        if self._stream is None:
-            raise ValueError("a RunWriter writes only inside its with block")
+        stream = self.stream
         if qid in self._qids:
             raise ValueError(f"topic {qid!r} was written before")
         docids = [hit.docid for hit in hits]
@@ -138,7 +123,7 @@ class RunWriter:
         if self._format == "kilt" and qid not in self._inputs:
             raise ValueError(f"topic {qid!r} has no input")
         self._qids.add(qid)
-        self._stream.writelines(f"{line}\n" for line in self._lines(qid, docids, hits))
+        stream.writelines(f"{line}\n" for line in self._lines(qid, docids, hits))
 
     def _lines(self, qid: str, docids: Sequence[str], hits: Sequence[Hit]) -> list[str]:
         if self._format == "kilt":

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TextIO
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.compression import READ_SUFFIXES, REFUSED_SUFFIXES
-from seal_ir.formats.files import atomic_writer, is_file, iter_lines, shown
+from seal_ir.formats.files import AtomicFile, is_file, iter_lines, shown
 from seal_ir.formats.jsonlines import Malformed
 from seal_ir.keys.lines import KeyRecord, from_line, to_line
 from seal_ir.records import Query, QueryKeys
@@ -54,7 +51,7 @@ def _plain(path: Path) -> Path:
     return path if special or path.name.lower().endswith(_SUFFIX) else path / NAME
 
 
-class KeyWriter:
+class KeyWriter(AtomicFile):
     """Writes keys query by query; the file appears whole when the `with` block ends without an exception.
 
     Raises:
@@ -68,19 +65,8 @@ class KeyWriter:
             path: the file.
             made: fingerprint of what the keys are made with.
         """
+        super().__init__(path)
         self._made = made
-        self._file: AbstractContextManager[TextIO] = atomic_writer(path)
-        self._stream: TextIO | None = None
-
-    def __enter__(self) -> Self:
-        self._stream = self._file.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        self._stream = None
-        return self._file.__exit__(kind, error, trace)
 
     def write(self, query: Query, keys: QueryKeys, vector: Mapping[str, float]) -> None:
         """Appends one query; see `to_line`.
@@ -88,9 +74,7 @@ class KeyWriter:
         Raises:
             ValueError: the writer is not open, or a number cannot be written.
         """
-        if self._stream is None:
-            raise ValueError("a KeyWriter writes only inside its with block")
-        self._stream.write(to_line(query, keys, vector, self._made) + "\n")
+        self.stream.write(to_line(query, keys, vector, self._made) + "\n")
 
 
 def iter_records(path: Path, made: str | None = None) -> Iterator[tuple[int, KeyRecord, str]]:
