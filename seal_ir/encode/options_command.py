@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from seal_ir.config import PRESETS
-from seal_ir.decode.lazy import DEFAULT_BATCH_SIZE
+from seal_ir.decode.options_command import add_decoding, add_index, add_settings, add_topics_format
 from seal_ir.errors import UsageError
-from seal_ir.formats.topics import TOPICS_FORMATS
 
 GROUPS = ("input", "output", "encoder")
 _FIELDS: Mapping[str, Any] = {"nargs": "+", "default": ["text"], "help": "text, the one field of a query"}
@@ -111,7 +109,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
 def _add_input(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--corpus", required=True, help="topics: a file, or a name such as nq-test or demo")
-    add("--topics-format", default="auto", choices=TOPICS_FORMATS, help="auto looks into the file")
+    add_topics_format(parser)
     add("--fields", dest="input_fields", **_FIELDS)
     add("--shard-id", type=int, default=0, help="which part of the topics, from 0")
     add("--shard-num", type=int, default=1, help="in how many parts the topics are cut")
@@ -121,21 +119,12 @@ def _add_encoder(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--encoder", help="folder, hub name or smollm2-135m-seal; default: the model the index was built for")
     add("--encoder-class", choices=["seal"], help="there is one")
-    add("--index", help="directory or registered name; default: the best one built for these topics")
+    add_index(parser)
     add("--fields", dest="encoder_fields", **_FIELDS)
     presets = f"one of {', '.join(PRESETS)} (%(default)s, whose keys serve all but published)"
     add("--preset", default="intersective", help=presets)
-    add("--config", type=Path, help="TOML file with [decode] and [rank] settings over the preset's")
-    add("--beam", type=int, help="hypotheses kept per step (15)")
-    add(
-        "--rescore",
-        action="store_true",
-        help="read all keys in a second pass of the model; changes only time",
-    )
-    add("--batch-size", type=int, default=DEFAULT_BATCH_SIZE, help="queries decoded together (%(default)s)")
-    add("--threads", type=int, default=os.cpu_count() or 1, help="of torch (%(default)s)")
-    add("--device", help="cpu, cuda, cuda:1; default: CUDA where there is one")
-    add("--dtype", help="float32 (default), bfloat16, float16, or auto: what the device does fastest")
+    add_settings(parser)
+    add_decoding(parser, threads="of torch")
     add("--fp16", action="store_true", help="the same as --dtype float16")
 
 

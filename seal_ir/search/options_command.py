@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from seal_ir.config import PRESETS, SearchConfig
-from seal_ir.decode.lazy import DEFAULT_BATCH_SIZE
+from seal_ir.decode.options_command import add_decoding, add_index, add_settings, add_topics_format
 from seal_ir.errors import UsageError
-from seal_ir.formats.topics import TOPICS_FORMATS
 from seal_ir.formats.trec import OUTPUT_FORMATS
 from seal_ir.index.engine import utf8
 from seal_ir.search.fusion import METHODS, Fusion
@@ -24,34 +22,20 @@ def parser() -> argparse.ArgumentParser:
     )
     add = made.add_argument
     add("--topics", required=True, help="file, or a name such as nq-test or demo")
-    add("--index", help="directory or registered name; default: the best one built for these topics")
+    add_index(made)
     add("--output", type=Path, required=True, help="run file; with several presets, run.PRESET.trec each")
     add("--hits", type=int, default=100, help="documents per topic (%(default)s)")
     presets = f"one or more of {', '.join(PRESETS)}; published is a slow baseline for benchmarks only"
     add("--preset", nargs="+", default=["intersective"], help=presets)
-    add("--config", type=Path, help="TOML file with [decode] and [rank] settings over the preset's")
+    add_settings(made)
     add("--model", help="folder, hub name or smollm2-135m-seal; default: the one the index was built for")
     add("--keys", type=Path, help="keys of python -m seal_ir.encode, folder or file, instead of a model's")
     add("--fuse", help="fuse with bm25, a run file or a Lucene index; SEAL's own run goes to run.seal.trec")
     add("--fusion", choices=METHODS, help="of ranks, with k = 60 (rrf, default), or of normalised scores")
     add("--alpha", type=float, help="SEAL's share in an interpolation (0.5)")
-    add("--beam", type=int, help="hypotheses kept per step (15)")
-    add(
-        "--rescore",
-        action="store_true",
-        help="read all keys in a second pass of the model; changes only time",
-    )
-    add("--batch-size", type=int, default=DEFAULT_BATCH_SIZE, help="queries decoded together (%(default)s)")
-    add(
-        "--threads",
-        type=int,
-        default=os.cpu_count() or 1,
-        help="of torch, and of ranking (%(default)s)",
-    )
-    add("--device", help="cpu, cuda, cuda:1; default: CUDA where there is one")
-    add("--dtype", help="float32 (default), bfloat16, float16, or auto: what the device does fastest")
+    add_decoding(made, threads="of torch, and of ranking")
     add("--tag", help="sixth column of the run (default: seal-PRESET, seal-PRESET+bm25 when fused)")
-    add("--topics-format", default="auto", choices=TOPICS_FORMATS, help="auto looks into the file")
+    add_topics_format(made)
     add("--output-format", default="trec", choices=OUTPUT_FORMATS, help="(%(default)s)")
     add("--remove-duplicates", action="store_true", help="keep the first hit of each docid only")
     add("--max-passage", action="store_true", help="write pages: the first passage of each, under its id")
