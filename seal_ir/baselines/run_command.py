@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,23 @@ from seal_ir.progress import Progress
 from seal_ir.records import Hit, Query
 
 
-def add_options(parser: argparse.ArgumentParser, tag: str) -> None:
-    """Topics, run and the documents to read, which every system needs; `tag` is the run's default tag."""
+def run_parser(system: str, description: str) -> argparse.ArgumentParser:
+    """A parser with topics, run and the documents to read, which every system needs.
+
+    Args:
+        system: its name, the run's default tag; the module is called the same, with underscores.
+        description: what the command does.
+    """
+    parser = argparse.ArgumentParser(
+        prog=f"python -m seal_ir.baselines.{system.replace('-', '_')}", description=description
+    )
     add = parser.add_argument
     add("--topics", required=True, help="file, or a name such as nq-test or demo")
     add("--output", type=Path, required=True, help="run file")
     add_collection_options(parser, "index only the ids in this file, one per line")
     add("--hits", type=int, default=100, help="documents per topic (%(default)s)")
-    add("--tag", default=tag, help="sixth column of the run (%(default)s)")
+    add("--tag", default=system, help="sixth column of the run (%(default)s)")
+    return parser
 
 
 def add_collection_options(
@@ -104,11 +113,21 @@ def prepare_lucene(args: argparse.Namespace) -> None:
         check_source(args.lucene, source)
         return
     collection = collection_of(args)
+    tell_build(collection, args.lucene, lambda: build(collection, source, args.lucene, args.threads))
+
+
+def tell_build(collection: Collection, directory: Path, build: Callable[[], int]) -> None:
+    """Build an index, and say on stderr where the documents went and how long it took.
+
+    Args:
+        collection: what `build` reads.
+        directory: where it builds.
+        build: returns the number of documents in the index.
+    """
     started = time.monotonic()
-    n_documents = build(collection, source, args.lucene, args.threads)
-    sys.stderr.write(f"{collection.counts}\n")
+    n_documents = build()
     seconds = time.monotonic() - started
-    sys.stderr.write(f"{args.lucene}: {n_documents:,} documents, {seconds:.1f} s\n")
+    sys.stderr.write(f"{collection.counts}\n{directory}: {n_documents:,} documents, {seconds:.1f} s\n")
 
 
 def write_run(

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from seal_ir.baselines.bm25 import Bm25Config, search
 from seal_ir.baselines.run_command import (
     add_bm25_options,
-    add_options,
     prepare_lucene,
     read_named_topics,
+    run_parser,
     write_run,
 )
 from seal_ir.command import run
@@ -18,11 +18,7 @@ from seal_ir.pyserini_plugin import check_installed
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m seal_ir.baselines.bm25",
-        description="Search topics with BM25 (Lucene, through Pyserini) and write a run file.",
-    )
-    add_options(parser, tag="bm25")
+    parser = run_parser("bm25", "Search topics with BM25 (Lucene, through Pyserini) and write a run file.")
     add_bm25_options(parser)
     return parser
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,18 +16,23 @@ from seal_ir.baselines.dense.encoders import (
 )
 from seal_ir.baselines.dense.index_dir import check_about, is_faiss_index, read_about
 from seal_ir.baselines.dense.searching import DenseConfig, search
-from seal_ir.baselines.run_command import add_options, collection_of, read_named_topics, source_of, write_run
+from seal_ir.baselines.run_command import (
+    collection_of,
+    read_named_topics,
+    run_parser,
+    source_of,
+    tell_build,
+    write_run,
+)
 from seal_ir.command import run
 from seal_ir.errors import UsageError
 from seal_ir.pyserini_plugin import check_installed
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m seal_ir.baselines.dense",
-        description="Search topics with a dense retriever (Faiss, through Pyserini) and write a run file.",
+    parser = run_parser(
+        "dense", "Search topics with a dense retriever (Faiss, through Pyserini) and write a run file."
     )
-    add_options(parser, tag="dense")
     add = parser.add_argument
     add("--faiss", type=Path, required=True, help="Faiss index; built from --input where there is none")
     encoder = f"of passages: folder or hub name; default: the index's, for a new one {DEFAULT_ENCODER}"
@@ -89,11 +92,7 @@ def _build(args: argparse.Namespace, passages: EncoderFiles, about: dict[str, An
 
     collection = collection_of(args)
     encoder = load_encoder(passages, args.device, args.dtype)
-    started = time.monotonic()
-    n_documents = build(collection, args.faiss, encoder, about)
-    print(collection.counts, file=sys.stderr)
-    seconds = time.monotonic() - started
-    print(f"{args.faiss}: {n_documents:,} documents, {seconds:.1f} s", file=sys.stderr)
+    tell_build(collection, args.faiss, lambda: build(collection, args.faiss, encoder, about))
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ from seal_ir.baselines.bm25 import Bm25Config
 from seal_ir.baselines.gar import GarConfig, named_expansions, read_expanded, search_expanded
 from seal_ir.baselines.run_command import (
     add_bm25_options,
-    add_options,
     prepare_lucene,
     read_named_topics,
+    run_parser,
     write_run,
 )
 from seal_ir.command import run
@@ -25,11 +25,9 @@ and the runs are fused. Default: those of GAR-T5 for named topics, in gar/ below
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m seal_ir.baselines.gar",
-        description="Search expanded questions with BM25 (Lucene, through Pyserini), fuse, and write a run.",
+    parser = run_parser(
+        "gar", "Search expanded questions with BM25 (Lucene, through Pyserini), fuse, and write a run."
     )
-    add_options(parser, tag="gar")
     add_bm25_options(parser)
     parser.add_argument("--expansions", type=Path, nargs="+", help=_EXPANSIONS)
     parser.add_argument(

@@ -7,17 +7,13 @@ import sys
 from dataclasses import asdict
 
 from seal_ir.baselines.gensim_bm25 import GensimConfig, build, check_gensim, search
-from seal_ir.baselines.run_command import add_options, collection_of, read_named_topics, source_of, write_run
+from seal_ir.baselines.run_command import collection_of, read_named_topics, run_parser, source_of, write_run
 from seal_ir.command import run
 from seal_ir.errors import UsageError
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m seal_ir.baselines.gensim_bm25",
-        description="Search topics with gensim's BM25, in memory, and write a run file.",
-    )
-    add_options(parser, tag="gensim-bm25")
+    parser = run_parser("gensim-bm25", "Search topics with gensim's BM25, in memory, and write a run file.")
     parser.add_argument("--k1", type=float, default=1.5, help="BM25's k1 (%(default)s)")
     parser.add_argument("--b", type=float, default=0.75, help="BM25's b (%(default)s)")
     return parser
