@@ -1,13 +1,22 @@
-"""How every command ends: results on stdout, a user's fault in one line on stderr, a meaningful exit code."""
+"""What commands share: settings from options, and how they end.
+
+Results go to stdout, a user's fault in one line to stderr, and the exit code has a meaning.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable
-from typing import NoReturn
+from dataclasses import fields
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from seal_ir.errors import SealError, UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Settings = TypeVar("Settings", bound="DataclassInstance")
 
 
 def run(main: Callable[[list[str]], int]) -> NoReturn:
@@ -30,6 +39,32 @@ def run(main: Callable[[list[str]], int]) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     sys.exit(code)
+
+
+def check_options(options: object, **least: float) -> None:
+    """Refuse options with numbers that mean nothing; those that were not given and have no default pass.
+
+    Args:
+        options: as parsed.
+        **least: the least value of each, by its name there; looked at in this order.
+
+    Raises:
+        UsageError: one is below its least.
+    """
+    for name, smallest in least.items():
+        value = getattr(options, name)
+        if value is not None and value < smallest:
+            raise UsageError(f"--{name.replace('_', '-')} is {value}; it must be at least {smallest}")
+
+
+def settings_of(options: object, kind: type[Settings]) -> Settings:
+    """Settings of a dataclass, those with an option of the same name from there, the others by default.
+
+    Raises:
+        UsageError: the settings refuse a value.
+    """
+    names = [field.name for field in fields(kind) if hasattr(options, field.name)]
+    return kind(**{name: getattr(options, name) for name in names})
 
 
 def _fault(error: object, code: int) -> int:

@@ -14,21 +14,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from seal_ir.errors import UsageError
+from seal_ir.errors import UsageError, check_least
 from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM
 
 _KINDS = (BODY, TITLE, QUERY, UNIGRAM)
 T = TypeVar("T", "DecodeConfig", "RankConfig")
 
 
-def _at_least(config: object, name: str, least: float) -> None:
-    value = getattr(config, name)
-    if not value >= least:
-        raise UsageError(f"{name} is {value}; it must be at least {least}")
-
-
 def _finite(config: object, name: str) -> None:
-    _at_least(config, name, 0.0)
     if getattr(config, name) == math.inf:
         raise UsageError(f"{name} is inf; it must be a finite number")
 
@@ -70,10 +63,7 @@ class DecodeConfig:
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
-        _at_least(self, "beam", 1)
-        _at_least(self, "field_steps", 1)
-        for name in ("body_steps", "title_steps", "query_words", "unigrams"):
-            _at_least(self, name, 0)
+        check_least(self, beam=1, field_steps=1, body_steps=0, title_steps=0, query_words=0, unigrams=0)
         if not (self.body_steps or self.title_steps or self.fields):
             raise UsageError("nothing is written: body_steps and title_steps are 0 and there are no fields")
         if not self.body_steps and (self.query_words or self.unigrams):
@@ -128,10 +118,9 @@ class RankConfig:
         """Refuse values that mean nothing."""
         _one_of(self, "weight", ("lm", "lm-fm"))
         _one_of(self, "score", ("max", "intersective"))
-        _at_least(self, "length", 0)
+        check_least(self, length=0, alpha=0.0, smoothing=0.0, max_count=1)
         _finite(self, "alpha")
         _finite(self, "smoothing")
-        _at_least(self, "max_count", 1)
         if self.weight == "lm" and self.score == "intersective":
             raise UsageError("weight 'lm' is negative and cannot be summed; use it with score 'max'")
         if not 0.0 <= self.beta <= 1.0:

@@ -21,3 +21,19 @@ class ModelError(SealError):
 
 class UsageError(SealError):
     """A command was called with options that do not go together; commands exit with 2."""
+
+
+def check_least(settings: object, **least: float) -> None:
+    """Refuse settings with numbers that mean nothing, not a number among them.
+
+    Args:
+        settings: an object with them as attributes.
+        **least: the least value of each, by its name; looked at in this order.
+
+    Raises:
+        UsageError: one is below its least.
+    """
+    for name, smallest in least.items():
+        value = getattr(settings, name)
+        if not value >= smallest:
+            raise UsageError(f"{name} is {value}; it must be at least {smallest}")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from seal_ir.command import check_options
 from seal_ir.config import PRESETS
 from seal_ir.decode.options_command import add_decoding, add_index, add_settings, add_topics_format
 from seal_ir.errors import UsageError
@@ -132,9 +133,7 @@ def _check(options: Options) -> None:
     for fields in (options.input_fields, options.encoder_fields):
         if fields != ["text"]:
             raise UsageError(f"--fields is {' '.join(fields)}; a query has one field, text")
-    for name in ("shard_num", "batch_size", "threads"):
-        if getattr(options, name) < 1:
-            raise UsageError(f"--{name.replace('_', '-')} is {getattr(options, name)}; it must be at least 1")
+    check_options(options, shard_num=1, batch_size=1, threads=1)
     if not 0 <= options.shard_id < options.shard_num:
         raise UsageError(f"--shard-id is {options.shard_id}; it must be in [0, {options.shard_num})")
     if options.fp16:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from seal_ir.errors import UsageError
+from seal_ir.errors import UsageError, check_least
 
 Floats = NDArray[np.float64]
 
@@ -40,13 +40,10 @@ class Resampling:
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
-        for name in ("permutations", "resamples"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_least(self, permutations=1, resamples=1)
         if not 0 < self.level < 1:
             raise UsageError(f"level is {self.level}; it must lie between 0 and 1")
-        if self.seed < 0:
-            raise UsageError(f"seed is {self.seed}; it must be at least 0")
+        check_least(self, seed=0)
 
 
 DEFAULTS = Resampling()

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seal_ir.errors import IndexDirError, InputError, UsageError
+from seal_ir.errors import IndexDirError, InputError, UsageError, check_least
 from seal_ir.index.cutting import Cutter, Progress, Tokenised, tokenised
 from seal_ir.index.engine import EngineSpec
 from seal_ir.index.manifest import FIELDS, LIBRARIES, MANIFEST, Manifest, SegmentInfo, describe_files
@@ -46,9 +46,7 @@ class BuildOptions:
 
     def __post_init__(self) -> None:
         """Refuse numbers that mean nothing."""
-        for name in ("max_segment_tokens", "threads"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_least(self, max_segment_tokens=1, threads=1)
         if len(self.fields) > MAX_FURTHER:
             raise UsageError(f"{len(self.fields)} further fields; an index has at most {MAX_FURTHER}")
 

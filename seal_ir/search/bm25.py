@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.errors import IndexDirError, UsageError, check_least
 from seal_ir.index.places import working_folder
 from seal_ir.index.reader import Index
 from seal_ir.progress import Progress
@@ -43,9 +43,7 @@ class Bm25Config:
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
-        for name, least in (("k1", 0.0), ("b", 0.0), ("hits", 1), ("threads", 1)):
-            if not getattr(self, name) >= least:
-                raise UsageError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+        check_least(self, k1=0.0, b=0.0, hits=1, threads=1)
         if self.b > 1:
             raise UsageError(f"b is {self.b}; it must be at most 1")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from seal_ir.errors import UsageError
+from seal_ir.errors import UsageError, check_least
 from seal_ir.formats.files import shown
 
 Entry = tuple[str, float]  # docid and score, as `read_run` gives them
@@ -33,8 +33,7 @@ class Fusion:
             raise UsageError(f"unknown fusion {shown(self.method)}; choose one of {', '.join(METHODS)}")
         if not 0 <= self.alpha <= 1:
             raise UsageError(f"alpha is {self.alpha}; it must be within 0 and 1")
-        if self.rrf_k < 0:
-            raise UsageError(f"rrf_k is {self.rrf_k}; it must be at least 0")
+        check_least(self, rrf_k=0)
 
 
 def best(entries: Iterable[Entry], n: int) -> list[Entry]:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from seal_ir.command import check_options
 from seal_ir.config import PRESETS, SearchConfig
 from seal_ir.decode.options_command import add_decoding, add_index, add_settings, add_topics_format
 from seal_ir.errors import UsageError
@@ -51,9 +52,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
         UsageError: a number is too small, or the delimiter is empty.
     """
     args = parser().parse_args(arguments)
-    for name in ("hits", "batch_size", "threads", "max_passage_hits"):
-        if getattr(args, name) < 1:
-            raise UsageError(f"--{name.replace('_', '-')} is {getattr(args, name)}; it must be at least 1")
+    check_options(args, hits=1, batch_size=1, threads=1, max_passage_hits=1)
     if not args.max_passage_delimiter:
         raise UsageError("--max-passage-delimiter is empty; give one or more characters, such as '#'")
     return args

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seal_ir.errors import InputError, UsageError
+from seal_ir.errors import InputError, UsageError, check_least
 from seal_ir.train.examples import Example
 from seal_ir.train.pairs import UNSUPERVISED
 from seal_ir.train.trees import Encoded, tree_size
@@ -41,9 +41,7 @@ class BatchOptions:
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
-        for name, least in (("tokens", 1), ("targets", 0), ("max_tokens", 2), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise UsageError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+        check_least(self, tokens=1, targets=0, max_tokens=2, seed=0)
         if self.max_tokens > self.tokens:
             raise UsageError(f"max_tokens is {self.max_tokens}, more than a batch has ({self.tokens})")
         if self.unsupervised_share is not None and not 0 <= self.unsupervised_share < 1:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from seal_ir.command import check_options, settings_of
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds
 from seal_ir.formats.named import Places, resolve_qrels, resolve_topics
@@ -129,8 +130,7 @@ def main(arguments: list[str]) -> int:
     """Make the set; 0 when it is complete."""
     args = _parser().parse_args(arguments)
     _check(args)
-    given = (field.name for field in fields(ExampleOptions) if hasattr(args, field.name))
-    options = ExampleOptions(**{name: getattr(args, name) for name in given})
+    options = settings_of(args, ExampleOptions)
     places = Places.from_environment()
     judged = [(*_found(names, places), SUPERVISED) for names in args.judged]
     judged += [(*_found(names, places), DISTANT) for names in args.distant]
@@ -163,10 +163,7 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--judged, --distant and --unsupervised need the collection; give --input")
     if args.input is None and args.fields:
         raise UsageError("--fields are the collection's; give --input")
-    if args.documents is not None and args.documents < 1:
-        raise UsageError(f"--documents is {args.documents}; it must be at least 1")
-    if args.seed < 0:
-        raise UsageError(f"--seed is {args.seed}; it must be at least 0")
+    check_options(args, documents=1, seed=0)
 
 
 def _bare(args: argparse.Namespace, judged: list[tuple[Path, Path, str]]) -> bool:

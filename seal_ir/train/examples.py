@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seal_ir.errors import UsageError
+from seal_ir.errors import UsageError, check_least
 from seal_ir.formats.questions import normalised
 from seal_ir.records import BODY, TITLE, Document
 from seal_ir.train.pairs import UNSUPERVISED, Pair
@@ -51,17 +51,8 @@ class ExampleOptions:
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
-        for name, least in (
-            ("spans", 0),
-            ("span_words", 1),
-            ("titles", 0),
-            ("document_spans", 0),
-            ("document_titles", 0),
-            ("values", 0),
-            ("lower", 0),
-        ):
-            if not getattr(self, name) >= least:
-                raise UsageError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+        check_least(self, spans=0, span_words=1, titles=0)
+        check_least(self, document_spans=0, document_titles=0, values=0, lower=0)
         if not self.temperature > 0:
             raise UsageError(f"temperature is {self.temperature}; it must be above 0")
 

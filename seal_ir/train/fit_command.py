@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from transformers.utils import logging as transformers_logging
 
+from seal_ir.command import check_options, settings_of
 from seal_ir.errors import UsageError
 from seal_ir.train.batches import BatchOptions
 from seal_ir.train.fitting import DevSource, FitPlan, fit
@@ -100,13 +100,9 @@ def main(arguments: list[str]) -> int:
         )
     if args.dev_index is not None and args.dev_topics is None:
         raise UsageError("--dev-index needs questions to search for; give --dev-topics")
-    for name in ("threads", "dev_steps"):
-        value = getattr(args, name)
-        if value is not None and value < 1:
-            raise UsageError(f"--{name.replace('_', '-')} is {value}; it must be at least 1")
+    check_options(args, threads=1, dev_steps=1)
     _check_installed(["datasets", "matplotlib"] + (["peft"] if args.lora else []))
-    options = FitOptions(**_common(args, FitOptions))
-    batches = BatchOptions(**_common(args, BatchOptions))
+    options, batches = settings_of(args, FitOptions), settings_of(args, BatchOptions)
     plan = FitPlan(args.model, args.data, args.output, options, batches, _dev_source(args), args.dev_data)
     if args.threads:
         import torch
@@ -130,10 +126,6 @@ def _check_installed(names: list[str]) -> None:
     missing = [name for name in names if find_spec(name) is None]
     if missing:
         raise UsageError(f"{', '.join(missing)} must be installed for this: pip install 'seal-ir[train]'")
-
-
-def _common(args: argparse.Namespace, kind: type[Any]) -> dict[str, Any]:
-    return {field.name: getattr(args, field.name) for field in fields(kind) if hasattr(args, field.name)}
 
 
 def _dev_source(args: argparse.Namespace) -> Any:

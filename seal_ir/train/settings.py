@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seal_ir.errors import UsageError
+from seal_ir.errors import UsageError, check_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +50,15 @@ class FitOptions:
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
-        whole = {"steps": 1, "accumulate": 1, "lora": 0, "seed": 0, "warmup": 0}
-        for name, least in (whole | {"save_steps": 1, "eval_steps": 1, "log_steps": 1}).items():
-            if getattr(self, name) < least:
-                raise UsageError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+        check_least(self, steps=1, accumulate=1, lora=0, seed=0, warmup=0)
+        check_least(self, save_steps=1, eval_steps=1, log_steps=1)
         for name in ("learning_rate", "clip"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise UsageError(f"{name} is {getattr(self, name)}; it must be above 0")
         if not 0 <= self.smoothing < 1:
             raise UsageError(f"smoothing is {self.smoothing}; it must lie in [0, 1)")
-        if self.patience is not None and self.patience < 1:
-            raise UsageError(f"patience is {self.patience}; it must be at least 1")
+        if self.patience is not None:
+            check_least(self, patience=1)
         if self.max_minutes is not None and not self.max_minutes > 0:
             raise UsageError(f"max_minutes is {self.max_minutes}; it must be above 0")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from seal_ir.baselines.dense.encoders import DPR_QUESTION, EncoderFiles
 from seal_ir.baselines.dense.index_dir import is_faiss_index
-from seal_ir.errors import IndexDirError, ModelError, SealError, UsageError
+from seal_ir.errors import IndexDirError, ModelError, SealError, check_least
 from seal_ir.pyserini_plugin import faiss_searcher
 from seal_ir.records import Hit, Query
 
@@ -30,9 +30,7 @@ class DenseConfig:
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
-        for name in ("hits", "threads"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_least(self, hits=1, threads=1)
 
 
 def search(

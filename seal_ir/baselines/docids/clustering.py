@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seal_ir.errors import UsageError
+from seal_ir.errors import UsageError, check_least
 
 Vectors = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -35,9 +35,7 @@ class TreeConfig:
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
-        for name, least in (("branches", 2), ("leaf", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise UsageError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+        check_least(self, branches=2, leaf=1, seed=0)
         if self.seed >= 1 << 31:
             raise UsageError(f"seed is {self.seed}; it must be less than 2^31")
 

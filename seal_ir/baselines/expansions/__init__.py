@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from seal_ir.errors import UsageError
+from seal_ir.errors import check_least
 
 SENTENCES, TITLES = "sentences", "titles"
 KINDS = (SENTENCES, TITLES)  # GAR's "answers" would need a prompt that these models were not trained with
@@ -33,9 +33,7 @@ class ExpansionConfig:
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
-        for name in ("sentence_tokens", "titles", "title_tokens", "batch_size"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_least(self, sentence_tokens=1, titles=1, title_tokens=1, batch_size=1)
 
 
 def sentence_of(text: str, finished: bool) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seal_ir.errors import InputError, UsageError
+from seal_ir.errors import InputError, UsageError, check_least
 from seal_ir.formats.files import is_file, shown
 from seal_ir.formats.named import Places
 from seal_ir.formats.topics import read_topics
@@ -33,8 +33,7 @@ class GarConfig:
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
-        if self.hits < 1:
-            raise UsageError(f"hits is {self.hits}; it must be at least 1")
+        check_least(self, hits=1)
 
 
 def named_expansions(name: str, places: Places) -> list[Path]:

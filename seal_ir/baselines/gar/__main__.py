@@ -15,8 +15,7 @@ from seal_ir.baselines.run_command import (
     run_parser,
     write_run,
 )
-from seal_ir.command import run
-from seal_ir.errors import UsageError
+from seal_ir.command import check_options, run
 from seal_ir.formats.named import Places
 from seal_ir.pyserini_plugin import check_installed
 
@@ -39,8 +38,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: list[str]) -> int:
     """Build the index where there is none, search and fuse; 0 when the run is written."""
     args = _parser().parse_args(arguments)
-    if args.depth < 1:
-        raise UsageError(f"--depth is {args.depth}; it must be at least 1")
+    check_options(args, depth=1)
     bm25 = Bm25Config(k1=args.k1, b=args.b, hits=args.depth, threads=args.threads)
     config = GarConfig(bm25, hits=args.hits)
     check_installed()

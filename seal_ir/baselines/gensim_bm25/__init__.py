@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seal_ir.errors import UsageError
+from seal_ir.errors import UsageError, check_least
 from seal_ir.formats.collections import Collection
 from seal_ir.records import Document, Hit, Query
 from seal_ir.search.documents import contents
@@ -34,9 +34,7 @@ class GensimConfig:
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
-        for name, least in (("k1", 0.0), ("b", 0.0), ("epsilon", 0.0), ("hits", 1)):
-            if not getattr(self, name) >= least:
-                raise UsageError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+        check_least(self, k1=0.0, b=0.0, epsilon=0.0, hits=1)
         if self.b > 1:
             raise UsageError(f"b is {self.b}; it must be at most 1")
 

@@ -12,7 +12,7 @@ from typing import Any
 from seal_ir.baselines.pseudo_queries.choosing import Counts, kept
 from seal_ir.baselines.rewriting import check_output, write_again
 from seal_ir.baselines.run_command import add_collection_options, collection_of
-from seal_ir.command import run
+from seal_ir.command import check_options, run
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections import read_ids
 from seal_ir.formats.files import shown
@@ -99,12 +99,7 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--model needs --include-ids: the documents that it writes for, as this takes long")
     if args.include_ids and not args.model:
         raise UsageError("--include-ids is for --model; known questions go to all documents")
-    for name in ("per_document", "batch_size"):
-        if getattr(args, name) < 1:
-            option = name.replace("_", "-")
-            raise UsageError(f"--{option} is {getattr(args, name)}; it must be at least 1")
-    if args.seed < 0:
-        raise UsageError(f"--seed is {args.seed}; it must be at least 0")
+    check_options(args, per_document=1, batch_size=1, seed=0)
     check_output(args.output)
     if not args.exclude:
         sys.stderr.write("no --exclude: questions of a test set among these would leak into the index\n")

@@ -13,7 +13,7 @@ from transformers import LogitsProcessor
 
 from seal_ir.baselines.generating import Writer, Writing, line_ends, write
 from seal_ir.decode.prompts import make_prompt
-from seal_ir.errors import ModelError, UsageError
+from seal_ir.errors import ModelError, check_least
 from seal_ir.records import Document
 from seal_ir.text.description import CAUSAL
 
@@ -60,9 +60,7 @@ class QuestionConfig:
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
-        for name, least in (("per_document", 1), ("seed", 0), ("batch_size", 1)):
-            if getattr(self, name) < least:
-                raise UsageError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+        check_least(self, per_document=1, seed=0, batch_size=1)
 
 
 class _Draws(LogitsProcessor):
