@@ -8,6 +8,7 @@ import pytest
 
 from tests import tiny
 from tests.commands import Runner
+from tests.stubbed import Stubbed, stubbed_commands
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +28,12 @@ def tiny_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("shared") / "index"
     tiny.build(directory)
     return directory
+
+
+@pytest.fixture
+def stubbed(monkeypatch: pytest.MonkeyPatch) -> Stubbed:
+    """Encode and search without torch, on the echo model; says what was loaded, and watches batches."""
+    return stubbed_commands(monkeypatch)
 
 
 @pytest.fixture

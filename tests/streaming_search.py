@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 
 from seal_ir.decode.model import Floats, Generator, Prompt
 from seal_ir.text.tokenizer import TextTokenizer
 from tests import stub
+from tests.stubbed import without_torch
 
 N_DISTRIBUTIONS = 16
 
@@ -69,10 +69,7 @@ def memory(name: str) -> int:
 
 
 if __name__ == "__main__":
-    torch, pretrained = ModuleType("torch"), ModuleType("seal_ir.decode.pretrained")
-    torch.set_num_threads = lambda n: None  # type: ignore[attr-defined]
-    pretrained.load_generator = load_generator  # type: ignore[attr-defined]
-    sys.modules.update({"torch": torch, "seal_ir.decode.pretrained": pretrained})
+    without_torch(load_generator)
     from seal_ir.command import run
     from seal_ir.search.__main__ import main
 

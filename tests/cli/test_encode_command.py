@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from seal_ir.encode import __main__ as encode_command
 from seal_ir.encode.__main__ import main as encode
 from seal_ir.formats.topics import read_topics
 from seal_ir.index.reader import Index
 from seal_ir.keys.files import made_beside
 from seal_ir.keys.made import read_made
-from seal_ir.search import __main__ as search_command
 from seal_ir.search.__main__ import main as search
 from seal_ir.text.pretrained import DEFAULT_MODEL
 from tests import tiny
 from tests.commands import ASCII_LOCALE, ROOT, Result, Runner, assert_fault, spawn
+from tests.stubbed import Stubbed
 
 TOPICS = [
     ("30_1", "the highest mountain"),
@@ -42,23 +39,6 @@ def topics(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def stubbed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None, str | None]]:
-    """The commands without torch; what models were loaded."""
-    loaded: list[tuple[str, str | None, str | None]] = []
-    module = ModuleType("seal_ir.decode.pretrained")
-
-    def load_generator(name: str, device: str | None, dtype: str | None) -> Any:
-        loaded.append((name, device, dtype))
-        return tiny.generator()
-
-    module.load_generator = load_generator  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "seal_ir.decode.pretrained", module)
-    monkeypatch.setattr(encode_command, "_set_threads", lambda n: None)
-    monkeypatch.setattr(search_command, "_set_threads", lambda n: None)
-    return loaded
-
-
 def encoded(call: Runner, topics: object, index: Path, output: Path, *encoder: object) -> Result:
     return call(encode, "input", "--corpus", topics, "output", "--embeddings", output, "encoder",
                 "--index", index, *encoder)  # fmt: skip
@@ -73,7 +53,7 @@ def runs(call: Runner, output: Path, *arguments: object) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("limit", [1 << 30, 60])
 def test_a_run_from_stored_keys_is_the_direct_run(
-    call: Runner, stubbed: list[Any], topics: Path, tmp_path: Path, limit: int
+    call: Runner, stubbed: Stubbed, topics: Path, tmp_path: Path, limit: int
 ) -> None:
     tiny.build(tmp_path / "i", max_segment_tokens=limit)
     result = encoded(call, topics, tmp_path / "i", tmp_path / "keys")
@@ -83,9 +63,9 @@ def test_a_run_from_stored_keys_is_the_direct_run(
     assert "6/6 queries" in result.err
     usual = ["--topics", topics, "--index", tmp_path / "i", "--hits", 7]
     direct = runs(call, tmp_path / "direct.trec", *usual)
-    stubbed.clear()
+    stubbed.loaded.clear()
     stored = runs(call, tmp_path / "stored.trec", *usual, "--keys", tmp_path / "keys")
-    assert stubbed == []  # no model was loaded
+    assert stubbed.loaded == []  # no model was loaded
     assert stored == direct
     assert all(direct.values())
     alone = ["--preset", "lm", "--output", tmp_path / "alone.trec"]
@@ -126,7 +106,7 @@ def test_keys_of_a_second_pass(
 
 
 def test_lines_and_what_they_were_made_with(
-    call: Runner, stubbed: list[Any], tiny_index: Path, topics: Path, tmp_path: Path
+    call: Runner, stubbed: Stubbed, tiny_index: Path, topics: Path, tmp_path: Path
 ) -> None:
     options = [
         "--encoder",
@@ -140,7 +120,7 @@ def test_lines_and_what_they_were_made_with(
         "text",
     ]
     assert encoded(call, topics, tiny_index, tmp_path, *options, "--batch-size", 2).code == 0
-    assert stubbed == [("mine", "cpu", "float16")]
+    assert stubbed.loaded == [("mine", "cpu", "float16")]
     file = tmp_path / "embeddings.jsonl"
     records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert [(record["id"], record["contents"]) for record in records] == TOPICS
@@ -296,7 +276,7 @@ def test_help(call: Runner, words: list[str]) -> None:
 
 
 def test_an_encoding_that_fails_leaves_the_old_keys(
-    call: Runner, stubbed: list[Any], tiny_index: Path, topics: Path, tmp_path: Path,
+    call: Runner, stubbed: Stubbed, tiny_index: Path, topics: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     assert encoded(call, topics, tiny_index, tmp_path / "keys").code == 0

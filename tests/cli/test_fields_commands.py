@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -20,16 +18,6 @@ RECORDS = [
     {"id": d.id, "title": d.title, "contents": d.text, "docid": f"{i % 3} {i // 3}"}
     for i, d in enumerate(tiny.DOCUMENTS)
 ]
-
-
-@pytest.fixture
-def stubbed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands without torch; the echo model has a prompt for docid."""
-    module = ModuleType("seal_ir.decode.pretrained")
-    module.load_generator = lambda name, device, dtype: tiny.generator()  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "seal_ir.decode.pretrained", module)
-    for command in (encode_command, search_command):
-        monkeypatch.setattr(command, "_set_threads", lambda n: None)
 
 
 @pytest.fixture

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
 from seal_ir.formats.trec import read_run
-from seal_ir.search import __main__ as command
 from seal_ir.search.__main__ import main
 from tests import tiny
 from tests.commands import ASCII_LOCALE, Runner, assert_fault, spawn
+from tests.stubbed import Stubbed
 
 TOPICS = [
     ("30_1", "the highest mountain"),
@@ -31,34 +28,6 @@ def topics(tmp_path: Path) -> Path:
     path = tmp_path / "topics.tsv"
     path.write_text("".join(f"{qid}\t{text}\n" for qid, text in TOPICS), encoding="utf-8")
     return path
-
-
-@pytest.fixture
-def stubbed(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The command without torch; `fail` makes the model give up at the n-th batch."""
-    state: dict[str, Any] = {"fail": None, "loaded": []}
-    module = ModuleType("seal_ir.decode.pretrained")
-
-    class Failing(tiny.EchoModel):
-        def start(self, prompts: Any) -> Any:
-            if state["fail"] is not None:
-                state["fail"] -= 1
-                if state["fail"] < 0:
-                    raise KeyboardInterrupt
-            return super().start(prompts)
-
-    def load_generator(name: str, device: str | None, dtype: str | None) -> Any:
-        from dataclasses import replace
-
-        state["loaded"].append((name, device, dtype))
-        return replace(tiny.generator(), model=Failing(tiny.tokenizer().n_vocabulary, max_tokens=512))
-
-    module.load_generator = load_generator  # type: ignore[attr-defined]
-    module.chosen_device = lambda name: name  # type: ignore[attr-defined]
-    module.chosen_dtype = lambda name, device: f"torch.fastest-of-{device}"  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "seal_ir.decode.pretrained", module)
-    monkeypatch.setattr(command, "_set_threads", lambda n: None)
-    return state
 
 
 def rows(path: Path) -> list[list[str]]:
@@ -137,7 +106,7 @@ def test_what_is_needed_to_make_the_run_again_lies_beside_it(
 
 
 def test_several_presets_share_one_decoding(
-    call: Runner, stubbed: dict[str, Any], tiny_index: Path, topics: Path, tmp_path: Path
+    call: Runner, stubbed: Stubbed, tiny_index: Path, topics: Path, tmp_path: Path
 ) -> None:
     arguments = ["--topics", topics, "--index", tiny_index]
     together = call(
@@ -155,7 +124,7 @@ def test_several_presets_share_one_decoding(
     assert together.code == 0, together.err
     names = ["lm", "lm-fm", "paper", "intersective"]
     assert together.out.splitlines() == [str(tmp_path / f"all.{name}.trec") for name in names]
-    assert len(stubbed["loaded"]) == 1
+    assert len(stubbed.loaded) == 1
     for name in names:
         call(main, *arguments, "--output", tmp_path / f"{name}.trec", "--preset", name)
         alone = (tmp_path / f"{name}.trec").read_bytes()
@@ -232,7 +201,7 @@ def test_failed_checks(call: Runner, tiny_index: Path, tmp_path: Path) -> None:
 
 
 def test_the_best_index_for_the_topics(
-    call: Runner, stubbed: dict[str, Any], tiny_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: Runner, stubbed: Stubbed, tiny_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEAL_IR_CACHE", str(tmp_path / "cache"))
     arguments = ["--topics", "demo", "--output", tmp_path / "run", "--hits", 1]
@@ -249,13 +218,18 @@ def test_the_best_index_for_the_topics(
 
 @pytest.mark.parametrize("at", [0, 3])
 def test_a_search_that_fails_leaves_the_old_run(
-    call: Runner, stubbed: dict[str, Any], tiny_index: Path, topics: Path, tmp_path: Path, at: int
+    call: Runner, stubbed: Stubbed, tiny_index: Path, topics: Path, tmp_path: Path, at: int
 ) -> None:
     folder = tmp_path / "runs"
     folder.mkdir()
     for name in ("run.lm.trec", "run.paper.trec"):
         (folder / name).write_text("old\n")
-    stubbed["fail"] = at
+
+    def interrupt(n: int) -> None:
+        if n == at:
+            raise KeyboardInterrupt
+
+    stubbed.before_batch = interrupt
     arguments = [
         "--topics",
         topics,
@@ -289,11 +263,11 @@ def test_a20_long_queries_are_told_of_once(call: Runner, tiny_index: Path, tmp_p
 
 
 def test_model_device_and_dtype_are_passed_on(
-    call: Runner, stubbed: dict[str, Any], tiny_index: Path, topics: Path, tmp_path: Path
+    call: Runner, stubbed: Stubbed, tiny_index: Path, topics: Path, tmp_path: Path
 ) -> None:
     arguments = ["--topics", topics, "--index", tiny_index, "--output", tmp_path / "run", "--beam", 1]
     call(main, *arguments, "--model", "mine", "--device", "cuda:1", "--dtype", "bfloat16")
-    assert stubbed["loaded"] == [("mine", "cuda:1", "bfloat16")]
+    assert stubbed.loaded == [("mine", "cuda:1", "bfloat16")]
 
 
 @pytest.mark.slow

@@ -13,13 +13,12 @@ import pytest
 from seal_ir.errors import UsageError
 from seal_ir.formats.trec import read_run
 from seal_ir.records import Hit, Query
-from seal_ir.search import __main__ as command
 from seal_ir.search import bm25, hybrid
 from seal_ir.search.__main__ import main
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.fusion import Entry, Fusion, fuse
-from tests import tiny
 from tests.commands import Result, Runner, assert_fault
+from tests.stubbed import Stubbed
 
 TOPICS = {"q1": "the highest mountain", "q2": "which river flows through London", "blank": " "}
 OTHER = """\
@@ -32,20 +31,9 @@ unknown Q0 d1 1 1 theirs
 
 
 @pytest.fixture(autouse=True)
-def stubbed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
-    """The command without torch and with a cache of its own; returns the models that were loaded."""
-    loaded: list[str] = []
-    module = ModuleType("seal_ir.decode.pretrained")
-
-    def load_generator(name: str, device: str | None, dtype: str | None) -> object:
-        loaded.append(name)
-        return tiny.generator()
-
-    module.load_generator = load_generator  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "seal_ir.decode.pretrained", module)
-    monkeypatch.setattr(command, "_set_threads", lambda n: None)
+def _own_cache(stubbed: Stubbed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """All tests go without torch, and with a cache of their own."""
     monkeypatch.setenv("SEAL_IR_CACHE", str(tmp_path / "cache"))
-    return loaded
 
 
 @pytest.fixture
@@ -223,10 +211,10 @@ def test_stdout_into_a_file_has_nothing_beside_it(search: Search, tmp_path: Path
     assert search.new() == []
 
 
-def refused(search: Search, stubbed: list[str], code: int, *parts: str, arguments: Sequence[object]) -> None:
+def refused(search: Search, stubbed: Stubbed, code: int, *parts: str, arguments: Sequence[object]) -> None:
     """One line, before the model is loaded, and nothing is written."""
     assert_fault(search(*arguments), code, *parts)
-    assert stubbed == []
+    assert stubbed.loaded == []
     assert search.new() == []
 
 
@@ -253,7 +241,7 @@ def refused(search: Search, stubbed: list[str], code: int, *parts: str, argument
 )
 def test_bad_usage(
     search: Search,
-    stubbed: list[str],
+    stubbed: Stubbed,
     monkeypatch: pytest.MonkeyPatch,
     arguments: list[str],
     code: int,
@@ -265,7 +253,7 @@ def test_bad_usage(
     assert (search.folder / "other.trec").read_text(encoding="utf-8") == OTHER
 
 
-def test_a_single_run_that_would_be_written_over(search: Search, stubbed: list[str]) -> None:
+def test_a_single_run_that_would_be_written_over(search: Search, stubbed: Stubbed) -> None:
     (search.folder / "run.seal.trec").write_text(OTHER, encoding="utf-8")
     search.inputs = search.files()
     refused(
@@ -290,7 +278,7 @@ def test_a_single_run_that_would_be_written_over(search: Search, stubbed: list[s
         ("q1\td3#0\t1\n", "bad.trec:1: 3 columns"),
     ],
 )
-def test_a_run_of_something_else(search: Search, stubbed: list[str], line: str, told: str) -> None:
+def test_a_run_of_something_else(search: Search, stubbed: Stubbed, line: str, told: str) -> None:
     bad = search.folder / "bad.trec"
     bad.write_text(line, encoding="utf-8")
     search.inputs = search.files()
@@ -299,7 +287,7 @@ def test_a_run_of_something_else(search: Search, stubbed: list[str], line: str, 
 
 @pytest.mark.parametrize("missing", ["Pyserini", "Java"])
 def test_without_pyserini_or_java(
-    search: Search, stubbed: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: str
+    search: Search, stubbed: Stubbed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: str
 ) -> None:
     """Run files are fused all the same."""
     if missing == "Java":

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from seal_ir.search.__main__ import main
 from seal_ir.search.pipeline import batched, overlapped
 from tests import stub, tiny
 from tests.commands import ROOT, Runner, assert_fault, spawn
+from tests.stubbed import Stubbed
 
 MIB = 1 << 20
 
@@ -124,29 +124,6 @@ def test_who_stops_early_leaves_no_thread() -> None:
 TOPICS = "".join(f"q{i}\t{sentence} {i}\n" for i, sentence in enumerate(tiny.SENTENCES * 3))
 
 
-@pytest.fixture
-def stubbed(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The command without torch; `watch` is called with the number of each batch."""
-    state: dict[str, Any] = {"watch": lambda n: None, "n": 0}
-    module = ModuleType("seal_ir.decode.pretrained")
-
-    class Watched(tiny.EchoModel):
-        def start(self, prompts: Any) -> Any:
-            state["watch"](state["n"])
-            state["n"] += 1
-            return super().start(prompts)
-
-    def load_generator(name: str, device: str | None, dtype: str | None) -> Any:
-        from dataclasses import replace
-
-        return replace(tiny.generator(), model=Watched(tiny.tokenizer().n_vocabulary, max_tokens=512))
-
-    module.load_generator = load_generator  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "seal_ir.decode.pretrained", module)
-    monkeypatch.setattr(command, "_set_threads", lambda n: None)
-    return state
-
-
 @pytest.mark.usefixtures("stubbed")
 def test_threads_do_not_change_a_byte(call: Runner, tiny_index: Path, tmp_path: Path) -> None:
     (tmp_path / "topics.tsv").write_text(TOPICS)
@@ -163,14 +140,14 @@ def test_threads_do_not_change_a_byte(call: Runner, tiny_index: Path, tmp_path: 
 
 
 def test_results_are_written_as_they_come(
-    call: Runner, stubbed: dict[str, Any], tiny_index: Path, tmp_path: Path
+    call: Runner, stubbed: Stubbed, tiny_index: Path, tmp_path: Path
 ) -> None:
     """When the last batch is decoded, the results of the first ones have left the process."""
     n = 300
     (tmp_path / "topics.tsv").write_text("".join(f"q{i}\tthe capital of Japan\n" for i in range(n)))
     sizes: list[int] = []
     folder = tmp_path / "runs"
-    stubbed["watch"] = lambda at: sizes.append(sum(path.stat().st_size for path in folder.iterdir()))
+    stubbed.before_batch = lambda n: sizes.append(sum(path.stat().st_size for path in folder.iterdir()))
     arguments = ["--topics", tmp_path / "topics.tsv", "--index", tiny_index, "--preset", "paper"]
     assert call(main, *arguments, "--output", folder / "run", "--batch-size", 10, "--beam", 2).code == 0
     whole = (folder / "run").stat().st_size
@@ -180,13 +157,13 @@ def test_results_are_written_as_they_come(
 
 
 def test_a_fault_in_ranking_is_told_and_leaves_nothing(
-    call: Runner, stubbed: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tiny_index: Path, tmp_path: Path
+    call: Runner, stubbed: Stubbed, monkeypatch: pytest.MonkeyPatch, tiny_index: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "topics.tsv").write_text(TOPICS)
     original = command.SealSearcher.rank
 
     def failing(self: Any, keys: Any, k: int, config: Any = None) -> Any:
-        if stubbed["n"] > 2:
+        if stubbed.n_batches > 2:
             raise SealError("the disk is gone")
         return original(self, keys, k, config)
 
@@ -194,7 +171,7 @@ def test_a_fault_in_ranking_is_told_and_leaves_nothing(
     arguments = ["--topics", tmp_path / "topics.tsv", "--index", tiny_index, "--batch-size", 1]
     assert_fault(call(main, *arguments, "--output", tmp_path / "runs" / "run"), 1, "the disk is gone")
     assert list((tmp_path / "runs").iterdir()) == []
-    assert stubbed["n"] < len(TOPICS.splitlines())
+    assert stubbed.n_batches < len(TOPICS.splitlines())
 
 
 def test_an_interrupted_search_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -30,6 +28,7 @@ from seal_ir.text.symbols import BOUNDARY, TITLE_END, to_symbols
 from tests import stub, tiny
 from tests.commands import ROOT
 from tests.keys import random_keys
+from tests.stubbed import Stubbed
 
 QUESTION = "what is the capital of Japan"
 
@@ -110,16 +109,12 @@ def test_a_long_query_is_told_of(tiny_index: Path, caplog: pytest.LogCaptureFixt
     ]
 
 
-def test_the_model_is_loaded_once_and_late(tiny_index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = []
-    module = ModuleType("seal_ir.decode.pretrained")
-    module.load_generator = lambda *names: loaded.append(names) or tiny.generator()  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "seal_ir.decode.pretrained", module)
+def test_the_model_is_loaded_once_and_late(tiny_index: Path, stubbed: Stubbed) -> None:
     encoder = SealQueryEncoder(tiny_index, "mine", device="cpu", dtype="bfloat16")
-    assert loaded == []
+    assert stubbed.loaded == []
     encoder.encode(QUESTION)
     encoder.encode(QUESTION)
-    assert loaded == [("mine", "cpu", "bfloat16")]
+    assert stubbed.loaded == [("mine", "cpu", "bfloat16")]
     assert KeyEncoder(tiny_index).model == "tiny"
 
 

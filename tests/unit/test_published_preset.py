@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,6 @@ from seal_ir.index.reader import Index
 from seal_ir.rank import published as slow_ranking
 from seal_ir.rank.ranker import rank
 from seal_ir.records import QueryKeys
-from seal_ir.search import __main__ as command
 from seal_ir.search.__main__ import main
 from tests import stub, tiny
 from tests.commands import Runner, assert_fault
@@ -182,14 +179,6 @@ def test_a_searcher_takes_the_slow_path(tiny_index: Path, batch_size: int) -> No
         assert [docid for docid, _ in ours] == [docid for docid, _ in theirs]
         assert [score for _, score in ours] == pytest.approx([score for _, score in theirs], rel=1e-6)
     assert sum(map(len, expected)) > 8
-
-
-@pytest.fixture
-def stubbed(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = ModuleType("seal_ir.decode.pretrained")
-    module.load_generator = lambda name, device, dtype: tiny.generator()  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "seal_ir.decode.pretrained", module)
-    monkeypatch.setattr(command, "_set_threads", lambda n: None)
 
 
 @pytest.mark.usefixtures("stubbed")

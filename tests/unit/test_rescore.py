@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -20,7 +18,6 @@ from seal_ir.decode.model import Generator
 from seal_ir.decode.rescore import rescore
 from seal_ir.errors import UsageError
 from seal_ir.records import BODY, TITLE, Key, QueryKeys, Range, Unigrams
-from seal_ir.search import __main__ as command
 from seal_ir.search.__main__ import main
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
 from tests import stub, tiny
@@ -164,13 +161,8 @@ def test_the_searcher_rescores_where_its_settings_say_so(searcher: SealSearcher)
     assert [again.search(query) for query in QUERIES] == [searcher.search(query) for query in QUERIES]
 
 
-def test_the_command_rescores(
-    call: Runner, monkeypatch: pytest.MonkeyPatch, tiny_index: Path, tmp_path: Path
-) -> None:
-    module = ModuleType("seal_ir.decode.pretrained")
-    module.load_generator = lambda name, device, dtype: tiny.generator()  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "seal_ir.decode.pretrained", module)
-    monkeypatch.setattr(command, "_set_threads", lambda n: None)
+@pytest.mark.usefixtures("stubbed")
+def test_the_command_rescores(call: Runner, tiny_index: Path, tmp_path: Path) -> None:
     topics = tmp_path / "topics.tsv"
     topics.write_text("1\tthe capital of Japan\n2\twhich river flows through London\n")
     runs = []

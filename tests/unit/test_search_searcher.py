@@ -10,18 +10,16 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
 import seal_ir
 from seal_ir.config import DecodeConfig, preset
-from seal_ir.decode.model import Generator
 from seal_ir.errors import IndexDirError, ModelError, UsageError
 from seal_ir.records import Document, Hit
 from seal_ir.search.searcher import SealSearcher
 from tests import stub, tiny
+from tests.stubbed import Stubbed
 from tests.tiny import DOCUMENTS
 
 QUERIES = [
@@ -216,28 +214,11 @@ def test_no_index(tmp_path: Path) -> None:
         SealSearcher(tmp_path / "none")
 
 
-class Loader:
-    """`load_generator` without torch: counts its calls."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.calls: list[tuple[str, Any, Any]] = []
-        module = ModuleType("seal_ir.decode.pretrained")
-        module.load_generator = self.load  # type: ignore[attr-defined]
-        monkeypatch.setitem(__import__("sys").modules, "seal_ir.decode.pretrained", module)
-
-    def load(self, name: str, device: str | None, dtype: str | None) -> Generator:
-        self.calls.append((name, device, dtype))
-        return tiny.generator()
-
-
-def test_the_model_is_loaded_once_when_it_is_needed(
-    tiny_index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loader = Loader(monkeypatch)
+def test_the_model_is_loaded_once_when_it_is_needed(tiny_index: Path, stubbed: Stubbed) -> None:
     searcher = SealSearcher(tiny_index, device="cpu", dtype="bfloat16")
     assert searcher.num_docs == 7
     assert searcher.doc("d1") is not None
-    assert loader.calls == []
+    assert stubbed.loaded == []
     barrier = threading.Barrier(8)
 
     def work(number: int) -> list[Hit]:
@@ -246,18 +227,15 @@ def test_the_model_is_loaded_once_when_it_is_needed(
 
     with ThreadPoolExecutor(8) as pool:
         assert len({str(hits) for hits in pool.map(work, range(8))}) == 1
-    assert loader.calls == [("tiny", "cpu", "bfloat16")]  # the index's own model
+    assert stubbed.loaded == [("tiny", "cpu", "bfloat16")]  # the index's own model
 
 
-def test_close_lets_go_of_a_model_that_was_loaded_by_name(
-    tiny_index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loader = Loader(monkeypatch)
+def test_close_lets_go_of_a_model_that_was_loaded_by_name(tiny_index: Path, stubbed: Stubbed) -> None:
     with SealSearcher(tiny_index, "mine") as searcher:
         expected = searcher.search("the capital of Japan")
     searcher.close()
     assert searcher.search("the capital of Japan") == expected
-    assert [name for name, _, _ in loader.calls] == ["mine", "mine"]
+    assert [name for name, _, _ in stubbed.loaded] == ["mine", "mine"]
     given = tiny.generator()
     with SealSearcher(tiny_index, given) as searcher:
         assert searcher.generator is given
