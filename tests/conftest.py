@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from seal_ir.formats.named import Places
 from tests import tiny
 from tests.commands import Runner
 from tests.stubbed import Stubbed, stubbed_commands
+from tests.tables import write_data
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +30,27 @@ def tiny_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("shared") / "index"
     tiny.build(directory)
     return directory
+
+
+@pytest.fixture(scope="session")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small causal model with random weights; tests must not change it."""
+    return tiny.save_llama(tmp_path_factory.mktemp("shared") / "llama")
+
+
+@pytest.fixture(scope="session")
+def training_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the training set of tests/training.py; tests must not change it."""
+    from tests import training
+
+    return training.make_set(tmp_path_factory.mktemp("shared") / "set")
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    """Where tables find their files: the data of tests/tables.py, below the test's own folder."""
+    monkeypatch.setenv("SEAL_IR_DATA", str(write_data(tmp_path / "data")))
+    return Places.from_environment()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, pre_tokenizers
 from torch import Tensor
 from torch.nn import functional
 
@@ -28,21 +28,9 @@ State = dict[str, Tensor]
 @cache
 def definition() -> str:
     """The tokenizer.json of a small BART: four special tokens, bytes, merges, <mask> at the end."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=320,
-        special_tokens=SPECIAL,
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-        show_progress=False,
-    )
     texts = [*(" " + sentence for sentence in tiny.SENTENCES), " @@ @@ @@ @@ @@ @@ @@ @@"]
-    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer = tiny.byte_level(texts, SPECIAL, 320)
     tokenizer.add_special_tokens(["<|endoftext|>", "<mask>"])
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
-    )
     return str(tokenizer.to_str())
 
 

@@ -42,23 +42,28 @@ DOCUMENTS = [
 ]
 
 
-@cache
-def definition() -> str:
-    """The tokenizer.json of a byte-level BPE with merges of a few sentences, and BART's special tokens."""
+def byte_level(texts: Sequence[str], special: Sequence[str], size: int) -> Tokenizer:
+    """A byte-level BPE with merges of the texts; a text is encoded between <s> and </s>, as BART's are."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=400,
-        special_tokens=SPECIAL,
+        vocab_size=size,
+        special_tokens=list(special),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    tokenizer.train_from_iterator([" " + sentence for sentence in SENTENCES], trainer)
+    tokenizer.train_from_iterator(texts, trainer)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
-    return str(tokenizer.to_str())
+    return tokenizer
+
+
+@cache
+def definition() -> str:
+    """The tokenizer.json of a byte-level BPE with merges of a few sentences, and BART's special tokens."""
+    return str(byte_level([" " + sentence for sentence in SENTENCES], SPECIAL, 400).to_str())
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,11 @@ def make_set(folder: Path) -> Path:
     write_parts(folder, items, examples_of, 0)
     finish(folder, {})
     return folder
+
+
+def report(folder: Path) -> dict[str, Any]:
+    """What training left of itself in a model's folder."""
+    return dict(json.loads((folder / "training.json").read_text(encoding="utf-8")))
 
 
 def save_bart(folder: Path) -> Path:

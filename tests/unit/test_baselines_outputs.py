@@ -17,7 +17,7 @@ from seal_ir.baselines.tables import read_table
 from seal_ir.errors import InputError, UsageError
 from seal_ir.eval.significance import Resampling
 from seal_ir.formats.named import Places
-from tests.tables import row, write_data, write_table
+from tests.tables import row, write_table
 
 # Six topics: Perfect has them all, Empty none; the part is topics 0 to 2.
 SIX = """
@@ -60,10 +60,9 @@ published.average = { "Rprec" = 33.1 }
 
 
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
-    monkeypatch.setenv("SEAL_IR_DATA", str(write_data(tmp_path / "data")))
+def places(places: Places, tmp_path: Path) -> Places:
     (tmp_path / "part.ids.txt").write_text("0\n1\n2\n", encoding="utf-8")
-    return Places.from_environment()
+    return places
 
 
 Parts = tuple[TableSpec, Measured, Plan]

@@ -15,7 +15,7 @@ from seal_ir.baselines.spec import TableSpec
 from seal_ir.baselines.tables import read_table
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.named import Places
-from tests.tables import row, step, two, write_data, write_table
+from tests.tables import row, step, two, write_table
 
 # An index, a search in it, a run fused from that and another, and a system that has no run.
 CHAIN = """
@@ -55,12 +55,6 @@ size_of = "{here}/index"
 system = "Nobody"
 missing = "a dream"
 """
-
-
-@pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
-    monkeypatch.setenv("SEAL_IR_DATA", str(write_data(tmp_path / "data")))
-    return Places.from_environment()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from seal_ir.baselines.tables import read_table
 from seal_ir.errors import UsageError
 from seal_ir.eval.significance import Resampling
 from seal_ir.formats.named import Places
-from tests.tables import write_data, write_table
+from tests.tables import write_table
 
 TABLE = """
 title = "Costs $1 or $2"
@@ -43,16 +43,14 @@ published.six = { "Success@10" = 70 }
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[TableSpec, Measured]:
+def made(places: Places, tmp_path: Path) -> tuple[TableSpec, Measured]:
     """A table measured: All is right on five of six topics and took 3 s each; None has no time."""
-    data = write_data(tmp_path / "data")
+    data = tmp_path / "data"
     lines = (data / "all.trec").read_text(encoding="utf-8").splitlines(keepends=True)
     (data / "all.trec").write_text("".join(lines[:-1]), encoding="utf-8")
     (data / "all.trec.config.json").write_text('{"seconds": 18.0, "n_topics": 6}', encoding="utf-8")
     (tmp_path / "index").mkdir()
     (tmp_path / "index" / "a").write_bytes(bytes(1_500_000))
-    monkeypatch.setenv("SEAL_IR_DATA", str(data))
-    places = Places.from_environment()
     spec = read_table(write_table(tmp_path, TABLE, "table"), tmp_path / "results", places)
     spec = imported(spec, [f"All=six:{data}/all.trec", f"None=six:{data}/none.trec"])
     write_topics(spec.topics[0], places)

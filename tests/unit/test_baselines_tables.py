@@ -11,7 +11,7 @@ from seal_ir.baselines.needs import DATA, GPU, Need, package
 from seal_ir.baselines.tables import read_table
 from seal_ir.errors import InputError
 from seal_ir.formats.named import Places
-from tests.tables import row, step, two, write_data, write_table
+from tests.tables import row, step, two, write_table
 
 SEVERAL = '''
 title = "Several sets"
@@ -64,12 +64,6 @@ missing = "no command trains it"
 source = "another paper"
 published.two = { "AnswerAccuracy@20" = 8.8 }
 '''
-
-
-@pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
-    monkeypatch.setenv("SEAL_IR_DATA", str(write_data(tmp_path / "data")))
-    return Places.from_environment()
 
 
 def test_sets_of_topics(places: Places, tmp_path: Path) -> None:

@@ -37,11 +37,6 @@ GROUP = [
 
 
 @pytest.fixture(scope="module")
-def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.save_llama(tmp_path_factory.mktemp("llama"))
-
-
-@pytest.fixture(scope="module")
 def network(llama: Path) -> Any:
     return AutoModelForCausalLM.from_pretrained(llama).eval()
 

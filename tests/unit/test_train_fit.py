@@ -23,20 +23,11 @@ from seal_ir.train.__main__ import main
 from seal_ir.train.trainer import DEV_LOSS
 from tests import tiny, training
 from tests.commands import Result, Runner, assert_fault
+from tests.training import report
 
 pytestmark = pytest.mark.filterwarnings("ignore:Can't initialize NVML")
 FAST = ("--tokens", 500, "--max-tokens", 120, "--lr", "5e-3", "--warmup", 5, "--clip", 1, "--log-steps", 10)
 Fit = Callable[..., Result]
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return training.make_set(tmp_path_factory.mktemp("data") / "set")
-
-
-@pytest.fixture(scope="module")
-def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.save_llama(tmp_path_factory.mktemp("llama"))
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +38,12 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def fit(call: Runner, data: Path, llama: Path) -> Fit:
+def fit(call: Runner, training_data: Path, llama: Path) -> Fit:
     def run(output: Path, *options: object, model: Path = llama) -> Result:
-        return call(main, "fit", "--data", data, "--model", model, "--output", output, *FAST, *options)
+        folders = ("--data", training_data, "--model", model, "--output", output)
+        return call(main, "fit", *folders, *FAST, *options)
 
     return run
-
-
-def report(folder: Path) -> dict[str, Any]:
-    return dict(json.loads((folder / "training.json").read_text(encoding="utf-8")))
 
 
 def dev_losses(folder: Path) -> list[float]:

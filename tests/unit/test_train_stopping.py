@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from seal_ir.train.stopping import Patience, best_step, is_spent
 from seal_ir.train.trainer import DEV_LOSS
 from tests import tiny, training
 from tests.commands import Result, Runner, assert_fault
+from tests.training import report
 
 pytestmark = pytest.mark.filterwarnings("ignore:Can't initialize NVML")
 BATCHES = ("--tokens", 500, "--max-tokens", 120, "--warmup", 5, "--clip", 1)
@@ -32,26 +32,13 @@ RUINOUS = ("--lr", 10, "--steps", 60, "--eval-steps", 2)  # gets worse from the 
 Fit = Callable[..., Result]
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return training.make_set(tmp_path_factory.mktemp("data") / "set")
-
-
-@pytest.fixture(scope="module")
-def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.save_llama(tmp_path_factory.mktemp("llama"))
-
-
 @pytest.fixture
-def fit(call: Runner, data: Path, llama: Path) -> Fit:
+def fit(call: Runner, training_data: Path, llama: Path) -> Fit:
     def run(output: Path, *options: object, model: Path = llama) -> Result:
-        return call(main, "fit", "--data", data, "--model", model, "--output", output, *BATCHES, *options)
+        folders = ("--data", training_data, "--model", model, "--output", output)
+        return call(main, "fit", *folders, *BATCHES, *options)
 
     return run
-
-
-def report(folder: Path) -> dict[str, Any]:
-    return dict(json.loads((folder / "training.json").read_text(encoding="utf-8")))
 
 
 def losses(folder: Path) -> dict[int, float]:
@@ -154,13 +141,13 @@ def test_the_best_of_a_run_that_takes_all_its_steps_is_written(fit: Fit, llama: 
 
 
 @pytest.fixture(scope="module")
-def unbroken(tmp_path_factory: pytest.TempPathFactory, data: Path, llama: Path) -> Path:
+def unbroken(tmp_path_factory: pytest.TempPathFactory, training_data: Path, llama: Path) -> Path:
     """A run with its best evaluation in its midst."""
     out = tmp_path_factory.mktemp("unbroken") / "run"
     arguments = (
         "fit",
         "--data",
-        data,
+        training_data,
         "--model",
         llama,
         "--output",
