@@ -19,7 +19,7 @@ from seal_ir.text.description import CAUSAL, ModelDescription
 from seal_ir.text.tokenizer import TextTokenizer
 
 BODY_PROMPT, TITLE_PROMPT = "{query} body", "{query} title"
-FURTHER = ("docid", "tags")  # fields beside title and body that the stub has prompts for
+FURTHER = ("docid", "pseudo_queries")  # fields beside title and body that the stub has prompts for
 
 
 class StubModel:

@@ -12,22 +12,32 @@ from seal_ir.records import Document
 from seal_ir.search.searcher import SealSearcher
 from tests import tiny
 from tests.commands import spawn
+from tests.stub import FURTHER
 
 QUERIES = ["the capital of Japan", "which river flows through the city", "a whale in the sea", tiny.LITERAL]
-LIMITS = {1: 1 << 30, 2: 900, 7: 175}
+LIMITS = {1: 1 << 30, 2: 1000, 7: 280}
 
 
 def documents() -> list[Document]:
     """What the sentences say, in many combinations, some of them twice."""
     pairs = [(a, b) for a in tiny.DOCUMENTS for b in tiny.DOCUMENTS[:4]]
-    return [Document(f"d{i % 26:02d}-{i}", a.title, f"{a.text} {b.text}") for i, (a, b) in enumerate(pairs)]
+    return [
+        Document(f"d{i % 26:02d}-{i}", a.title, f"{a.text} {b.text}", further=further(i, a))
+        for i, (a, b) in enumerate(pairs)
+    ]
+
+
+def further(number: int, document: Document) -> tuple[tuple[str, str], ...]:
+    """An identifier, and for some what is asked of them."""
+    words = document.text.split()[: number % 4]
+    return (("docid", f"{number % 3} {number}"), *(("pseudo_queries", f"what is {word}") for word in words))
 
 
 @pytest.fixture(scope="module")
 def indexes(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     folder = tmp_path_factory.mktemp("segments")
     for n, limit in LIMITS.items():
-        tiny.build(folder / str(n), documents(), limit)
+        tiny.build(folder / str(n), documents(), limit, fields=FURTHER)
     found = {n: folder / str(n) for n in LIMITS}
     assert [len(read_manifest(directory).segments) for directory in found.values()] == [1, 2, 7]
     return found
