@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.index.batches import Occurrences, Successors, merged, rows_of
 from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine, Ints, open_engine
 from seal_ir.index.manifest import REBUILD, check_files, read_manifest
@@ -34,22 +35,6 @@ from seal_ir.text.tokenizer import TextTokenizer
 TOKENIZER_FILE = "tokenizer.json"
 Check = Literal["sizes", "bytes"]
 _CHECKSUM_LIMIT = 1 << 30  # bytes read for checksums when they are asked for; beyond it sizes must do
-
-
-class Successors(NamedTuple):
-    """What follows a batch of n-grams: entries [offsets[i], offsets[i + 1]) belong to n-gram i."""
-
-    offsets: Ints  # [n + 1]
-    symbols: Symbols  # [m], ascending within one n-gram
-    ranges: Ints  # [m, n_segments, 2]
-
-
-class Occurrences(NamedTuple):
-    """Where n-grams occur, grouped by n-gram and, within one, in no particular order."""
-
-    offsets: Ints  # [n + 1]
-    documents: Ints  # [m]
-    ends: Ints  # [m], exclusive, counted from the start of the document's stream
 
 
 class Index:
@@ -177,7 +162,7 @@ class Index:
         if len(parts) == 1:
             offsets, symbols, extended = parts[0]
             return Successors(offsets, symbols, extended[:, None])
-        return _merged(parts, len(ranges))
+        return merged(parts, len(ranges))
 
     def find(self, symbols: Sequence[int]) -> tuple[Range, ...]:
         """Rows of one n-gram per segment, from scratch."""
@@ -191,7 +176,7 @@ class Index:
         grid = np.array(list(ranges), dtype=np.int64).reshape(-1, len(self._engines), 2)
         owners, documents, ends = [], [], []
         for s, engine in enumerate(self._engines):
-            rows, owner = _rows_of(grid[:, s])
+            rows, owner = rows_of(grid[:, s])
             positions = engine.locate(rows)
             owners.append(owner)
             documents.append(positions[:, 0] + self._bases[s])
@@ -290,26 +275,3 @@ class Index:
     def _local(self, number: int) -> tuple[DocumentTable, int]:
         segment = int(self._segment_of(np.array([number], dtype=np.int64))[0])
         return self._tables[segment], number - int(self._bases[segment])
-
-
-def _rows_of(ranges: Ints) -> tuple[Ints, Ints]:
-    """The rows of ranges [n, 2], one range after the other, and which range each row is of."""
-    sizes = ranges[:, 1] - ranges[:, 0]
-    owner = np.repeat(np.arange(len(ranges)), sizes)
-    first = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.repeat(ranges[:, 0], sizes) + np.arange(len(owner)) - first, owner
-
-
-def _merged(parts: Sequence[tuple[Ints, Symbols, Ints]], n: int) -> Successors:
-    """The union of several segments' successors; absent symbols get empty ranges."""
-    owners = [np.repeat(np.arange(n), np.diff(offsets)) for offsets, _, _ in parts]
-    # One integer per (n-gram, symbol) pair sorts by n-gram first and by symbol second.
-    pairs = [
-        owner.astype(np.int64) << 32 | symbols for owner, (_, symbols, _) in zip(owners, parts, strict=True)
-    ]
-    union = np.unique(np.concatenate(pairs))
-    ranges = np.zeros((len(union), len(parts), 2), dtype=np.int64)
-    for s, (_, _, extended) in enumerate(parts):
-        ranges[np.searchsorted(union, pairs[s]), s] = extended
-    offsets = np.searchsorted(union, np.arange(n + 1) << 32)
-    return Successors(offsets, (union & 0xFFFFFFFF).astype(np.uint32), ranges)
