@@ -29,6 +29,7 @@ def test_presets_are_named_as_they_are_called() -> None:
         "lm-fm",
         "intersective",
         "paper",
+        "body",
         "genre",
         "dsi",
         "minder",
