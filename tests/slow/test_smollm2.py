@@ -73,7 +73,7 @@ def test_c5_logprobs_of_keys_do_not_depend_on_batch_size_and_order(decoded) -> N
             assert theirs_keys == pytest.approx(ours_keys, rel=0, abs=NEAR)
 
 
-@pytest.mark.parametrize("name", sorted(PRESETS))
+@pytest.mark.parametrize("name", sorted(name for name, c in PRESETS.items() if not c.decode.fields))
 def test_c5_hits_do_not_depend_on_batch_size_and_order(index_dir: Path, decoded, name: str) -> None:
     """Scores agree within 1e-4: absolutely where they are weights, relatively where they are sums of squares.
 
