@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from seal_ir.baselines import explained, layouts, outputs, plots, recorded
@@ -101,14 +102,8 @@ def _write(args: argparse.Namespace, spec: TableSpec, measured: Measured, plan: 
     for table in measured.tables.values():
         for result in table.results:
             print(f"{result.system}: {result.coverage}", file=sys.stderr)
-    for name, (suffix, write) in _FORMATS.items():
-        text = write(spec, measured, plan.lacks)
-        with atomic_writer(args.output / f"{spec.name}.{suffix}") as file:
-            file.write(text)
-        if name == args.format:
-            sys.stdout.write(text)
-    if args.into is not None:
-        insert(args.into, spec.name, layouts.as_markdown(spec, measured, plan.lacks))
+    forms = _FORMATS.items()
+    _put(args, spec, {name: (suffix, write(spec, measured, plan.lacks)) for name, (suffix, write) in forms})
     for path in plots.draw(spec, measured, args.output) if args.plots else []:
         print(path, file=sys.stderr)
 
@@ -118,14 +113,19 @@ def _write_keys(args: argparse.Namespace, spec: TableSpec, plan: Plan, places: P
     found = explained.explain(spec, plan.topics, places) if plan.topics else []
     if not found:
         raise _nothing(args, spec, plan)
-    for name, (suffix, write) in _FORMATS_OF_KEYS.items():
-        text = write(spec, found, plan.lacks)
+    forms = _FORMATS_OF_KEYS.items()
+    _put(args, spec, {name: (suffix, write(spec, found, plan.lacks)) for name, (suffix, write) in forms})
+
+
+def _put(args: argparse.Namespace, spec: TableSpec, texts: Mapping[str, tuple[str, str]]) -> None:
+    """Suffix and text of each format: all as files, one on stdout, Markdown into the page."""
+    for name, (suffix, text) in texts.items():
         with atomic_writer(args.output / f"{spec.name}.{suffix}") as file:
             file.write(text)
         if name == args.format:
             sys.stdout.write(text)
-        if name == "markdown" and args.into is not None:
-            insert(args.into, spec.name, text)
+    if args.into is not None:
+        insert(args.into, spec.name, texts["markdown"][1])
 
 
 def _nothing(args: argparse.Namespace, spec: TableSpec, plan: Plan) -> SealError:

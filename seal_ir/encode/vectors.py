@@ -10,7 +10,7 @@ from seal_ir.config import RankConfig
 from seal_ir.index.reader import Index
 from seal_ir.rank.ranker import weigh
 from seal_ir.rank.weights import log_odds
-from seal_ir.records import TITLE, QueryKeys, Unigrams
+from seal_ir.records import QueryKeys, Unigrams
 from seal_ir.text.symbols import FIRST_TOKEN
 
 _MARGIN = 1e-9  # nats; far more than rounding, far less than what tells unigrams apart
@@ -37,8 +37,7 @@ def ngram_text(index: Index, symbols: tuple[int, ...]) -> str:
     if symbols[0] >= FIRST_TOKEN and symbols[-1] >= FIRST_TOKEN:
         return tokenizer.decode([symbol - FIRST_TOKEN for symbol in symbols])
     tags = {}
-    for name in (TITLE, *index.manifest.further_fields):
-        marks = index.marks(name)
+    for name, marks in index.whole_fields.items():
         tags.update({marks.start: f"<{name}>", marks.end: f"</{name}>"})
     parts = []
     for is_text, group in groupby(symbols, key=lambda symbol: symbol >= FIRST_TOKEN):

@@ -112,20 +112,23 @@ class Index:
         start: Ints = self.extend(self.everything[None], np.array([BOUNDARY], dtype=np.uint32))[0]
         return start
 
+    @cached_property
+    def whole_fields(self) -> dict[str, Marks]:
+        """The fields whose values are written whole, title first, and the symbols around them."""
+        further = enumerate(self.manifest.further_fields)
+        return {TITLE: TITLE_MARKS, **{name: further_marks(number) for number, name in further}}
+
     def marks(self, field: str) -> Marks:
         """The symbols around the values of a field that is written whole.
 
         Raises:
             UsageError: the index has no such field.
         """
-        if field == TITLE:
-            return TITLE_MARKS
-        further = self.manifest.further_fields
-        if field not in further:
+        if field not in self.whole_fields:
             raise UsageError(
                 f"{self.directory}: no field {field!r} in this index; build one with --fields {field}"
             )
-        return further_marks(further.index(field))
+        return self.whole_fields[field]
 
     def start_of(self, symbol: int) -> Ints:
         """The range of a symbol that starts fields, int64 [n_segments, 2]."""
@@ -221,7 +224,7 @@ class Index:
             fields.extend(to_tokens(field) for field in split_stream(stream))
             fields.extend(to_tokens(value) for _, value in others)
         texts = iter(self.tokenizer.decode_fields(fields))
-        names = {self.marks(name).start: name for name in self.manifest.further_fields}
+        names = {marks.start: name for name, marks in self.whole_fields.items()}
         found = []
         for number, others in zip(numbers, further, strict=True):
             table, local = self._local(int(number))
