@@ -84,8 +84,7 @@ template <unsigned width, class T>
         if (suffix >= n) throw std::invalid_argument("the suffix array does not belong to the text");
         if (suffix == 0) {
             contents.end_row = row;
-            // Nothing precedes it. Any symbol would do; the boundary is one whose ranks nobody asks
-            // for.
+            // Nothing precedes it. Any symbol would do; nobody asks for the boundary's ranks.
             result[row] = static_cast<T>(text.boundary);
         } else {
             result[row] = static_cast<T>(read<width>(text.bytes, suffix - 1));

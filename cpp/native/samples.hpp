@@ -1,8 +1,8 @@
 // Where rows lie in the text: sampled positions, and the documents that positions belong to.
 //
 // Row r stands for the suffix of the reversed text that begins at `suffix` in [0, n). Its first symbol
-// is, in reading order, at position n - 1 - suffix, so that an n-gram found at this row ends before n -
-// suffix.
+// is, in reading order, at position n - 1 - suffix, so that an n-gram found at this row ends before
+// n - suffix.
 #pragma once
 
 #include <array>

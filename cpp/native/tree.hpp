@@ -33,8 +33,8 @@ using Counts = std::array<std::uint32_t, 4>;
 
 /// Digits of all levels one after another.
 struct TreeData {
-    static constexpr std::uint64_t kBlocksPerSuper =
-        256;  // 57,344 digits: Block::before stays below 2^16
+    // 57,344 digits: Block::before stays below 2^16.
+    static constexpr std::uint64_t kBlocksPerSuper = 256;
 
     std::vector<Block> blocks;   // one more than the digits need: a rank at the end reads it
     std::vector<Counts> supers;  // before each superblock

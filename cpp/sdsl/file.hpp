@@ -1,10 +1,10 @@
 // What an index of the sdsl engine holds, and its file: little-endian, in this order,
 //
-//     header       48 bytes, `Header`
-//     symbols      u32 [n_distinct]   distinct symbols, ascending
-//     starts       u64 [n_documents]  where each stream starts in the text
-//     rows         u64 [n_documents]  row of each document's boundary, counted from the first
-//     boundary's csa          csa_bytes, as sdsl-lite serialises it
+//     header    48 bytes           `Header`, in file.cpp
+//     symbols   u32 [n_distinct]   distinct symbols, ascending
+//     starts    u64 [n_documents]  where each stream starts in the text
+//     rows      u64 [n_documents]  row of each document's boundary, counted from the boundaries' first
+//     csa       csa_bytes          as sdsl-lite serialises it
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,7 @@ using Csa =
 struct Contents {
     Symbol boundary = 0;
     std::vector<Symbol> symbols;
-    std::vector<std::uint64_t>
-        starts;  // one more than there are documents: the last is the text's length
+    std::vector<std::uint64_t> starts;  // one more than documents: the last is the text's length
     std::vector<std::uint64_t> rows;
     Csa csa;
 };

@@ -188,8 +188,8 @@ PublishedLayout published_layout(std::span<const std::byte> bytes, const std::st
     layout.n_rows = parser.number<std::uint64_t>();
     layout.sigma = parser.number<std::uint64_t>();
     const Vector tree = parser.vector(1);
-    layout.tree =
-        reinterpret_cast<const std::uint64_t*>(tree.words);  // 24 bytes into the pages of a map
+    // 24 bytes into the pages of a map, so that it is aligned.
+    layout.tree = reinterpret_cast<const std::uint64_t*>(tree.words);
     parser.vector(64);
     parser.select(tree.n_bits);
     parser.select(tree.n_bits);

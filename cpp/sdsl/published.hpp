@@ -4,9 +4,10 @@
 // little-endian, a vector as its length in bits, its width in a byte where that is not fixed, and its
 // 64-bit words:
 //
-//     wavelet tree   u64 size, u64 sigma, bits [size * levels], rank (64-bit vector), two selects, u32
-//     levels samples        two vectors of any width alphabet       u64, u8, vector, bits, two selects;
-//     cumulative counts (vector); u64 sigma
+//     wavelet tree   u64 size, u64 sigma, bits [size * levels], rank (64-bit vector), two selects,
+//                    u32 levels
+//     samples        two vectors of any width: of the suffix array, of its inverse
+//     alphabet       u64, u8, vector, bits, two selects; cumulative counts (vector); u64 sigma
 //
 // sdsl-lite's own loader believes all sizes, and its queries all tables. Reading needs the tree's bits
 // only: they give LF of every row, and walking LF from the sentinel gives the text. So nothing else is

@@ -26,8 +26,8 @@ using namespace seal;
 namespace fs = std::filesystem;
 
 constexpr Symbol kBoundary = 1;
-#if defined(__SANITIZE_THREAD__)  // looks for races, which a few corpora show; its memory checks are
-                                  // asan's
+// The thread sanitizer looks for races, which a few corpora show; memory is the address sanitizer's.
+#if defined(__SANITIZE_THREAD__)
 constexpr int kDamaged = 5;
 constexpr Symbol kManySymbols = 2000;
 #else
