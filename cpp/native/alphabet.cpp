@@ -4,7 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
-namespace seal {
+namespace seal::native {
 namespace {
 
 // Vocabularies are far below it; beyond it a table by symbol would cost more than a search.
@@ -38,4 +38,4 @@ Dense Alphabet::dense(Symbol symbol) const {
     return static_cast<Dense>(found - symbols_.begin());
 }
 
-}  // namespace seal
+}  // namespace seal::native

@@ -8,7 +8,7 @@
 
 #include "../engine.hpp"
 
-namespace seal {
+namespace seal::native {
 
 using Dense = std::uint32_t;
 
@@ -32,4 +32,4 @@ class Alphabet {
     std::vector<Dense> table_;          // by symbol, where symbols are small enough
 };
 
-}  // namespace seal
+}  // namespace seal::native

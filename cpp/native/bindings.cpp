@@ -6,6 +6,7 @@
 namespace {
 
 using namespace seal;
+using namespace seal::native;
 
 using Bytes = Input<std::uint8_t, nb::shape<-1>>;
 using Suffixes = Input<std::int32_t, nb::shape<-1>>;

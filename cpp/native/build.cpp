@@ -8,7 +8,7 @@
 #include "../checks.hpp"
 #include "file.hpp"
 
-namespace seal {
+namespace seal::native {
 namespace {
 
 constexpr std::size_t kNarrow = 1U << 16;
@@ -206,7 +206,7 @@ void Builder::save(const std::string& path) {
     const Code code(contents->lengths);
     contents->tree =
         wide_.empty() ? build_tree(code, std::move(narrow_)) : build_tree(code, std::move(wide_));
-    seal::save(*contents, path);
+    native::save(*contents, path);
 }
 
-}  // namespace seal
+}  // namespace seal::native

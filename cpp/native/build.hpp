@@ -9,7 +9,7 @@
 
 #include "../engine.hpp"
 
-namespace seal {
+namespace seal::native {
 
 /// The text as libdivsufsort wants it: all streams, reversed, as dense symbols of 2 bytes (or 4 where
 /// more than 65,536 symbols occur), most significant byte first, so that bytes sort as symbols do.
@@ -50,4 +50,4 @@ class Builder {
     std::vector<std::uint32_t> wide_;
 };
 
-}  // namespace seal
+}  // namespace seal::native

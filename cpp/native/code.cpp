@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace seal {
+namespace seal::native {
 
 Code::Code(std::span<const std::uint8_t> lengths) : words_(lengths.size()), order_(lengths.size()) {
     if (lengths.empty()) throw std::invalid_argument("a code needs a symbol");
@@ -73,4 +73,4 @@ std::vector<std::uint8_t> huffman_lengths(std::span<const std::uint64_t> weights
     return depth;
 }
 
-}  // namespace seal
+}  // namespace seal::native

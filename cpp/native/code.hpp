@@ -13,7 +13,7 @@
 
 #include "alphabet.hpp"
 
-namespace seal {
+namespace seal::native {
 
 /// The digits of a symbol's code: digit k is bits [2k, 2k + 2).
 struct Codeword {
@@ -59,4 +59,4 @@ class Code {
 /// weights.
 [[nodiscard]] std::vector<std::uint8_t> huffman_lengths(std::span<const std::uint64_t> weights);
 
-}  // namespace seal
+}  // namespace seal::native

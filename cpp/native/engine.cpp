@@ -6,7 +6,7 @@
 
 #include "../checks.hpp"
 
-namespace seal {
+namespace seal::native {
 namespace {
 
 constexpr std::size_t kBatch = 256;  // rows or documents under way at once
@@ -276,4 +276,4 @@ void NativeEngine::extract_chunk(std::span<const std::uint64_t> documents, const
     }
 }
 
-}  // namespace seal
+}  // namespace seal::native

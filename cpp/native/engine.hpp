@@ -12,7 +12,7 @@
 #include "samples.hpp"
 #include "tree.hpp"
 
-namespace seal {
+namespace seal::native {
 
 class NativeEngine final : public Engine {
   public:
@@ -59,4 +59,4 @@ class NativeEngine final : public Engine {
     unsigned sample_bits_;
 };
 
-}  // namespace seal
+}  // namespace seal::native

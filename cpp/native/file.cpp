@@ -12,7 +12,7 @@
 #include <limits>
 #include <stdexcept>
 
-namespace seal {
+namespace seal::native {
 namespace {
 
 using Status = struct stat;
@@ -150,4 +150,4 @@ void MappedFile::check_header(std::uint64_t actual_size) const {
     check_section(kDocumentRows, 4 * n_documents);
 }
 
-}  // namespace seal
+}  // namespace seal::native

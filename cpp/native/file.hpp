@@ -12,7 +12,7 @@
 #include "samples.hpp"
 #include "tree.hpp"
 
-namespace seal {
+namespace seal::native {
 
 enum Section : std::size_t {
     kSymbols,       // uint32 [n_symbols], ascending
@@ -100,4 +100,4 @@ class MappedFile {
     std::size_t mapped_ = 0;
 };
 
-}  // namespace seal
+}  // namespace seal::native

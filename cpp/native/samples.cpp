@@ -4,7 +4,7 @@
 #include <bit>
 #include <stdexcept>
 
-namespace seal {
+namespace seal::native {
 
 std::uint32_t MarkBlock::rank(unsigned offset) const {
     std::uint32_t n = before;
@@ -64,4 +64,4 @@ std::vector<std::uint32_t> Documents::make_directory(std::span<const std::uint64
     return directory;
 }
 
-}  // namespace seal
+}  // namespace seal::native

@@ -12,7 +12,7 @@
 
 #include "../engine.hpp"
 
-namespace seal {
+namespace seal::native {
 
 /// 480 bits and the number of ones before them: one cache line.
 struct alignas(64) MarkBlock {
@@ -85,4 +85,4 @@ class Documents {
     std::span<const std::uint32_t> directory_;
 };
 
-}  // namespace seal
+}  // namespace seal::native

@@ -4,7 +4,7 @@
 #include <bit>
 #include <stdexcept>
 
-namespace seal {
+namespace seal::native {
 namespace {
 
 constexpr std::uint64_t kLow = 0x5555555555555555U;  // the low bit of each digit
@@ -426,4 +426,4 @@ TreeData build_tree(const Code& code, std::vector<T>&& sequence) {
 template TreeData build_tree(const Code& code, std::vector<std::uint16_t>&& sequence);
 template TreeData build_tree(const Code& code, std::vector<std::uint32_t>&& sequence);
 
-}  // namespace seal
+}  // namespace seal::native

@@ -18,7 +18,7 @@
 #include "alphabet.hpp"
 #include "code.hpp"
 
-namespace seal {
+namespace seal::native {
 
 struct alignas(64) Block {
     static constexpr std::uint64_t kDigits = 224;
@@ -122,4 +122,4 @@ class Tree {
     std::span<const Counts> supers_;
 };
 
-}  // namespace seal
+}  // namespace seal::native

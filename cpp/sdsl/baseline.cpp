@@ -11,10 +11,10 @@
 #include "../checks.hpp"
 #include "published.hpp"
 
-namespace seal {
+namespace seal::sdsl {
 
 struct PublishedIndex {
-    sdsl::csa_wt_int<> csa;
+    ::sdsl::csa_wt_int<> csa;
 };
 
 namespace {
@@ -27,11 +27,11 @@ namespace {
 
 /// One backward-search step. sdsl-lite's ranges include their right end; an empty one has it before its
 /// left.
-[[nodiscard]] Range step(const sdsl::csa_wt_int<>& csa, Range range, Symbol symbol) {
+[[nodiscard]] Range step(const ::sdsl::csa_wt_int<>& csa, Range range, Symbol symbol) {
     if (range.lo == range.hi) return {0, 0};
     std::uint64_t lo = 0;
     std::uint64_t last = 0;
-    sdsl::backward_search(csa, range.lo, range.hi - 1, symbol, lo, last);
+    ::sdsl::backward_search(csa, range.lo, range.hi - 1, symbol, lo, last);
     return lo <= last ? Range{lo, last + 1} : Range{0, 0};
 }
 
@@ -54,10 +54,10 @@ void build_published(const std::string& path, std::span<const Symbol> symbols) {
     if (symbols.empty()) throw std::invalid_argument("there are no symbols to index");
     if (std::ranges::find(symbols, 0U) != symbols.end())
         throw std::invalid_argument("symbol 0 is kept for the end of the text");
-    sdsl::int_vector<> text(symbols.size(), 0, 32);
+    ::sdsl::int_vector<> text(symbols.size(), 0, 32);
     for (std::size_t i = 0; i < symbols.size(); ++i) text[symbols.size() - 1 - i] = symbols[i];
-    sdsl::csa_wt_int<> csa;
-    sdsl::construct_im(csa, std::move(text));
+    ::sdsl::csa_wt_int<> csa;
+    ::sdsl::construct_im(csa, std::move(text));
     std::ofstream out(path, std::ios::binary | std::ios::trunc);
     csa.serialize(out);
     out.close();
@@ -147,11 +147,11 @@ double Baseline::extract(std::span<const std::uint64_t> documents,
         const std::uint64_t end = document + 1 < starts.size() ? starts[document + 1] : length;
         const std::uint64_t n = end - starts[document];
         text.resize(n);
-        sdsl::extract(csa, length - end, length - starts[document] - 1, text.begin());
+        ::sdsl::extract(csa, length - end, length - starts[document] - 1, text.begin());
         out.symbols.insert(out.symbols.end(), text.rbegin(), text.rend());
         out.offsets.push_back(out.symbols.size());
     }
     return cpu_seconds() - started;
 }
 
-}  // namespace seal
+}  // namespace seal::sdsl

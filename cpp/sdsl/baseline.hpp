@@ -13,7 +13,7 @@
 
 #include "../engine.hpp"
 
-namespace seal {
+namespace seal::sdsl {
 
 struct PublishedIndex;
 
@@ -67,4 +67,4 @@ class Baseline {
     double load_seconds_ = 0;
 };
 
-}  // namespace seal
+}  // namespace seal::sdsl

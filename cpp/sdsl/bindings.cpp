@@ -9,6 +9,7 @@
 namespace {
 
 using namespace seal;
+using namespace seal::sdsl;
 
 void build(const std::string& path, const Symbols& symbols, const Ints& starts, Symbol boundary,
            const std::string& temp_dir) {

@@ -12,7 +12,7 @@
 #include "../checks.hpp"
 #include "file.hpp"
 
-namespace seal {
+namespace seal::sdsl {
 namespace {
 
 namespace fs = std::filesystem;
@@ -57,12 +57,12 @@ using Counts = std::unordered_map<Symbol, std::uint64_t>;
 
 /// The text as sdsl-lite wants it: dense symbols, last one first, then the sentinel 0.
 void store_text(std::span<const Symbol> symbols, const std::vector<Symbol>& distinct,
-                sdsl::cache_config& config) {
+                ::sdsl::cache_config& config) {
     std::unordered_map<Symbol, std::uint64_t> dense;
     for (std::size_t k = 0; k < distinct.size(); ++k) dense[distinct[k]] = k + 1;
-    sdsl::int_vector<> text(symbols.size() + 1, 0, sdsl::bits::hi(distinct.size()) + 1);
+    ::sdsl::int_vector<> text(symbols.size() + 1, 0, ::sdsl::bits::hi(distinct.size()) + 1);
     for (std::size_t i = 0; i < symbols.size(); ++i) text[symbols.size() - 1 - i] = dense[symbols[i]];
-    if (!sdsl::store_to_cache(text, sdsl::key_text_trait<0>::KEY_TEXT, config)) {
+    if (!::sdsl::store_to_cache(text, ::sdsl::key_text_trait<0>::KEY_TEXT, config)) {
         throw std::runtime_error(config.dir + " cannot be written to");
     }
 }
@@ -80,13 +80,13 @@ void check_counts(const Contents& contents, const Counts& counts, const std::str
 
 /// Rows of the documents' boundaries, read off the suffix array's part that holds the boundaries.
 [[nodiscard]] std::vector<std::uint64_t> boundary_rows(const Contents& contents,
-                                                       const sdsl::cache_config& config) {
+                                                       const ::sdsl::cache_config& config) {
     const auto& starts = contents.starts;
     const std::uint64_t n_documents = starts.size() - 1;
     const auto dense =
         std::ranges::lower_bound(contents.symbols, contents.boundary) - contents.symbols.begin() + 1;
     const Row first = contents.csa.C[dense];
-    sdsl::int_vector_buffer<> suffixes(sdsl::cache_file_name(sdsl::conf::KEY_SA, config));
+    ::sdsl::int_vector_buffer<> suffixes(::sdsl::cache_file_name(::sdsl::conf::KEY_SA, config));
     std::vector<std::uint64_t> rows(n_documents, n_documents);
     for (std::uint64_t k = 0; k < n_documents; ++k) {
         const std::uint64_t start = starts.back() - 1 - suffixes[first + k];
@@ -107,7 +107,7 @@ void build_sdsl(const std::string& path, std::span<const Symbol> symbols,
                 std::span<const std::uint64_t> starts, Symbol boundary, const std::string& temp_dir) {
     check_streams(symbols, starts, boundary);
     const ScratchDir scratch(temp_dir);
-    sdsl::cache_config config(false, scratch.path(), "text");
+    ::sdsl::cache_config config(false, scratch.path(), "text");
 
     Contents contents;
     contents.boundary = boundary;
@@ -116,10 +116,10 @@ void build_sdsl(const std::string& path, std::span<const Symbol> symbols,
     const Counts counts = count(symbols);
     contents.symbols = sorted_keys(counts);
     store_text(symbols, contents.symbols, config);
-    sdsl::construct(contents.csa, "", config, 0);  // the text is found in the cache, no file is read
+    ::sdsl::construct(contents.csa, "", config, 0);  // the text is found in the cache, no file is read
     check_counts(contents, counts, temp_dir);
     contents.rows = boundary_rows(contents, config);
     save(contents, path);
 }
 
-}  // namespace seal
+}  // namespace seal::sdsl

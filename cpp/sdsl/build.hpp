@@ -7,7 +7,7 @@
 
 #include "../engine.hpp"
 
-namespace seal {
+namespace seal::sdsl {
 
 /// Writes to `path` the index of the streams symbols[starts[i], starts[i + 1]), given in reading order,
 /// each beginning with `boundary`. The same input gives the same bytes.
@@ -19,4 +19,4 @@ namespace seal {
 void build_sdsl(const std::string& path, std::span<const Symbol> symbols,
                 std::span<const std::uint64_t> starts, Symbol boundary, const std::string& temp_dir);
 
-}  // namespace seal
+}  // namespace seal::sdsl

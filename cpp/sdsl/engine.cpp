@@ -5,7 +5,7 @@
 #include "../checks.hpp"
 #include "file.hpp"
 
-namespace seal {
+namespace seal::sdsl {
 
 /// Buffers of interval_symbols, as long as the most symbols one range of the call can hold.
 struct SdslEngine::Scratch {
@@ -40,12 +40,12 @@ std::uint64_t SdslEngine::n_symbols() const {
 
 std::vector<std::pair<std::string, std::uint64_t>> SdslEngine::size_in_bytes() const {
     const Csa& csa = contents_->csa;
-    const std::uint64_t wavelet_tree = sdsl::size_in_bytes(csa.wavelet_tree);
+    const std::uint64_t wavelet_tree = ::sdsl::size_in_bytes(csa.wavelet_tree);
     const std::uint64_t samples =
-        sdsl::size_in_bytes(csa.sa_sample) + sdsl::size_in_bytes(csa.isa_sample);
+        ::sdsl::size_in_bytes(csa.sa_sample) + ::sdsl::size_in_bytes(csa.isa_sample);
     return {{"wavelet_tree", wavelet_tree},
             {"samples", samples},
-            {"alphabet", sdsl::size_in_bytes(csa) - wavelet_tree - samples + 4 * n_symbols()},
+            {"alphabet", ::sdsl::size_in_bytes(csa) - wavelet_tree - samples + 4 * n_symbols()},
             {"documents", 16 * n_documents()}};
 }
 
@@ -160,4 +160,4 @@ Streams SdslEngine::extract(std::span<const std::uint64_t> documents) const {
     return out;
 }
 
-}  // namespace seal
+}  // namespace seal::sdsl

@@ -8,7 +8,7 @@
 
 #include "../engine.hpp"
 
-namespace seal {
+namespace seal::sdsl {
 
 struct Contents;
 
@@ -48,4 +48,4 @@ class SdslEngine final : public Engine {
     std::uint64_t dense_boundary_;
 };
 
-}  // namespace seal
+}  // namespace seal::sdsl

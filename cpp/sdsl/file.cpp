@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <system_error>
 
-namespace seal {
+namespace seal::sdsl {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian");
@@ -122,4 +122,4 @@ std::unique_ptr<const Contents> load(const std::string& path) {
     return contents;
 }
 
-}  // namespace seal
+}  // namespace seal::sdsl

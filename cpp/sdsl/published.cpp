@@ -12,7 +12,7 @@
 #include <new>
 #include <stdexcept>
 
-namespace seal {
+namespace seal::sdsl {
 namespace {
 
 using Status = struct stat;
@@ -271,4 +271,4 @@ std::vector<Symbol> Published::read(std::uint64_t n) {
     return out;
 }
 
-}  // namespace seal
+}  // namespace seal::sdsl

@@ -23,7 +23,7 @@
 
 #include "../engine.hpp"
 
-namespace seal {
+namespace seal::sdsl {
 
 /// What the bytes of a file say, checked against one another and against its length.
 struct PublishedLayout {
@@ -70,4 +70,4 @@ class Published {
 /// sizes.
 void check_published(const std::string& path);
 
-}  // namespace seal
+}  // namespace seal::sdsl

@@ -23,6 +23,7 @@
 namespace {
 
 using namespace seal;
+using namespace seal::native;
 namespace fs = std::filesystem;
 
 constexpr Symbol kBoundary = 1;

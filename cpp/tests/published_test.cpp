@@ -60,15 +60,15 @@ int main() {
     unsigned refused = 0;
     for (int round = 0; round < 40; ++round) {
         const Text text = random_text(source);
-        seal::build_published(path, text);
-        seal::Published whole(path);
+        seal::sdsl::build_published(path, text);
+        seal::sdsl::Published whole(path);
         require(whole.read(3).size() + whole.read(1000).size() == text.size(), "length differs");
-        require(seal::Published(path).read(1000) == text, "text differs");
+        require(seal::sdsl::Published(path).read(1000) == text, "text differs");
         const Bytes bytes = read_file(path);
         for (int i = 0; i < 100; ++i) {
             write_file(path, damaged(bytes, source));
             try {
-                require(seal::Published(path).read(1000).size() == text.size(), "length differs");
+                require(seal::sdsl::Published(path).read(1000).size() == text.size(), "length differs");
             } catch (const std::runtime_error&) {
                 ++refused;
             }

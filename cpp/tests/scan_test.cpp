@@ -51,7 +51,7 @@ std::string build(const std::vector<Stream>& documents, const std::filesystem::p
         symbols.insert(symbols.end(), document.begin(), document.end());
     }
     const std::string path = folder / "index";
-    seal::build_sdsl(path, symbols, starts, kBoundary, folder);
+    seal::sdsl::build_sdsl(path, symbols, starts, kBoundary, folder);
     return path;
 }
 
@@ -127,7 +127,7 @@ int main() {
     std::mt19937 source(20);
     for (int round = 0; round < 50; ++round) {
         const std::vector<Stream> documents = random_documents(source);
-        const seal::SdslEngine engine(build(documents, folder));
+        const seal::sdsl::SdslEngine engine(build(documents, folder));
         std::vector<std::jthread> threads;
         for (int i = 0; i < 4; ++i) threads.emplace_back([&] { check(engine, documents); });
     }
