@@ -27,7 +27,7 @@ help:  ## list the targets
 
 install: $(STAMP)  ## install seal-ir (editable), its tools, models and other systems into the environment
 
-$(BASE): pyproject.toml CMakeLists.txt $(wildcard cpp/*.hpp cpp/*/*.hpp cpp/*/*.cpp)
+$(BASE): pyproject.toml CMakeLists.txt $(wildcard cpp/*.hpp cpp/*.cpp cpp/*/*.hpp cpp/*/*.cpp)
 	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
 	@if [ ! -e /usr/include/sdsl/csa_wt.hpp ] && command -v apt-get >/dev/null; then \
 	  if [ "$$(id -u)" = 0 ]; then sudo=; else sudo="sudo -n"; fi; \

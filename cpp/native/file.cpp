@@ -1,12 +1,6 @@
 #include "file.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -14,8 +8,6 @@
 
 namespace seal::native {
 namespace {
-
-using Status = struct stat;
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian");
 
@@ -34,14 +26,6 @@ constexpr std::uint64_t kAlignment = 64;
 [[nodiscard]] std::span<const std::byte> bytes_of(const auto& values) {
     return std::as_bytes(std::span(values));
 }
-
-/// Closed when it goes.
-struct Descriptor {
-    int number;
-    ~Descriptor() {
-        if (number >= 0) close(number);
-    }
-};
 
 }  // namespace
 
@@ -85,25 +69,11 @@ void save(const Contents& contents, const std::string& path) {
                                  " cannot be written; is the directory there, and room on its disk?");
 }
 
-MappedFile::MappedFile(const std::string& path) : path_(path) {
-    const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-    Status status{};
-    if (file.number < 0 || fstat(file.number, &status) != 0)
-        fail(std::string("cannot be opened: ") + std::strerror(errno));
-    const auto size = static_cast<std::uint64_t>(status.st_size);
-    if (size < sizeof(Header)) fail("is too short to be an index of the native engine");
-    if (pread(file.number, &header_, sizeof header_, 0) != static_cast<ssize_t>(sizeof header_))
-        fail(std::string("cannot be read: ") + std::strerror(errno));
-    check_header(size);
-    void* mapped = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.number, 0);
-    if (mapped == MAP_FAILED)
-        fail(std::string("cannot be mapped into memory: ") + std::strerror(errno));
-    data_ = static_cast<const std::byte*>(mapped);
-    mapped_ = size;
-}
-
-MappedFile::~MappedFile() {
-    if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), mapped_);
+MappedFile::MappedFile(const std::string& path) : path_(path), mapping_(path) {
+    const auto bytes = mapping_.bytes();
+    if (bytes.size() < sizeof(Header)) fail("is too short to be an index of the native engine");
+    std::memcpy(&header_, bytes.data(), sizeof header_);
+    check_header();
 }
 
 void MappedFile::fail(const std::string& what) const {
@@ -114,7 +84,8 @@ void MappedFile::check_section(Section section, std::uint64_t n_bytes) const {
     if (header_.sections[section].size != n_bytes) fail("is damaged: its parts do not fit together");
 }
 
-void MappedFile::check_header(std::uint64_t actual_size) const {
+void MappedFile::check_header() const {
+    const std::uint64_t actual_size = mapping_.bytes().size();
     if (header_.magic != kMagic)
         fail("is not an index of the native engine: it has another magic number");
     if (header_.version != kVersion) {

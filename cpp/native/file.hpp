@@ -9,6 +9,7 @@
 #include <string>
 
 #include "../engine.hpp"
+#include "../mapping.hpp"
 #include "samples.hpp"
 #include "tree.hpp"
 
@@ -76,15 +77,13 @@ class MappedFile {
   public:
     /// Throws std::runtime_error if the file cannot be read, is of another kind or version, or damaged.
     explicit MappedFile(const std::string& path);
-    MappedFile(const MappedFile&) = delete;
-    MappedFile& operator=(const MappedFile&) = delete;
-    ~MappedFile();
 
     [[nodiscard]] const Header& header() const { return header_; }
     template <class T>
     [[nodiscard]] std::span<const T> section(Section section) const {
         const Extent& extent = header_.sections[section];
-        return {reinterpret_cast<const T*>(data_ + extent.offset), extent.size / sizeof(T)};
+        const std::byte* first = mapping_.bytes().data() + extent.offset;
+        return {reinterpret_cast<const T*>(first), extent.size / sizeof(T)};
     }
     /// Throws std::runtime_error, naming the file.
     [[noreturn]] void fail(const std::string& what) const;
@@ -92,12 +91,11 @@ class MappedFile {
     void check_section(Section section, std::uint64_t n_bytes) const;
 
   private:
-    void check_header(std::uint64_t actual_size) const;
+    void check_header() const;
 
     std::string path_;
+    Mapping mapping_;
     Header header_{};
-    const std::byte* data_ = nullptr;
-    std::size_t mapped_ = 0;
 };
 
 }  // namespace seal::native

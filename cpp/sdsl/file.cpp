@@ -96,8 +96,9 @@ void save(const Contents& contents, const std::string& path) {
 std::unique_ptr<const Contents> load(const std::string& path) {
     std::error_code error;
     const std::uint64_t file_size = std::filesystem::file_size(path, error);
+    if (error) fail(path, "cannot be opened: " + error.message());  // before a pipe is waited for
     std::ifstream in(path, std::ios::binary);
-    if (error || !in) fail(path, "cannot be opened: " + (error ? error.message() : "no permission"));
+    if (!in) fail(path, "cannot be opened: no permission");
     if (file_size < sizeof(Header)) fail(path, "is too short to be an index of the sdsl engine");
     Header header;
     read(in, &header, 1);

@@ -1,21 +1,15 @@
 #include "published.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <new>
 #include <stdexcept>
 
+#include "../mapping.hpp"
+
 namespace seal::sdsl {
 namespace {
-
-using Status = struct stat;
 
 constexpr unsigned kMaxLevels = 20;             // a million symbols: more than any vocabulary has
 constexpr std::uint64_t kMaxRows = 1ULL << 32;  // so that a row takes 4 bytes
@@ -24,34 +18,6 @@ constexpr std::uint64_t kSuperblock = 4096;     // arguments of a block of selec
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
     throw std::runtime_error(path + " " + what);
 }
-
-/// A file in memory, for as long as this lives.
-class Mapping {
-  public:
-    explicit Mapping(const std::string& path) {
-        const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-        if (file < 0) fail(path, std::string("cannot be opened: ") + std::strerror(errno));
-        Status status{};
-        const bool known = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode);
-        size_ = known ? static_cast<std::size_t>(status.st_size) : 0;
-        if (size_ > 0) data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
-        ::close(file);
-        if (!known) fail(path, "is not a file");
-        if (data_ == MAP_FAILED) fail(path, "cannot be mapped into memory");
-    }
-    Mapping(const Mapping&) = delete;
-    Mapping& operator=(const Mapping&) = delete;
-    ~Mapping() {
-        if (size_ > 0) ::munmap(data_, size_);
-    }
-    [[nodiscard]] std::span<const std::byte> bytes() const {
-        return {static_cast<const std::byte*>(data_), size_};
-    }
-
-  private:
-    void* data_ = nullptr;
-    std::size_t size_ = 0;
-};
 
 /// A vector as sdsl-lite writes it. Its words need not be aligned.
 struct Vector {

@@ -6,6 +6,7 @@ complete: a build that dies leaves the old index as it was, and its debris is cl
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -15,11 +16,6 @@ from typing import BinaryIO
 
 from seal_ir.errors import UsageError
 from seal_ir.index.manifest import MANIFEST
-
-try:
-    import fcntl
-except ImportError:  # Windows: two builds of one index at a time are the user's to avoid
-    fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
@@ -64,8 +60,7 @@ def replace(directory: Path, working: Path) -> None:
 def _locked(file: BinaryIO, path: Path) -> bool:
     """Take the lock, unless a process has it or has just thrown its file away; it dies with this process."""
     try:
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.fstat(file.fileno()).st_ino == path.stat().st_ino
     except (BlockingIOError, FileNotFoundError):
         return False
