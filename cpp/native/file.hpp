@@ -11,7 +11,7 @@
 #include "../engine.hpp"
 #include "../mapping.hpp"
 #include "samples.hpp"
-#include "tree.hpp"
+#include "tree_data.hpp"
 
 namespace seal::native {
 
