@@ -11,13 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from seal_ir.index.engine import EngineSpec
+from seal_ir.index.engine import ENGINES, EngineSpec
+from seal_ir.index.manifest import NEWEST_FORMAT
 from seal_ir.index.reader import Index
 from seal_ir.index.verify import verify_index
 from seal_ir.text.tokenizer import TextTokenizer
 from tests import tiny
 from tests.indexes import content
-from tests.small_words import DEFINITION, DOCUMENTS, WORDS, symbols_of
+from tests.small_words import CORPORA, DEFINITION, DOCUMENTS, Corpus, symbols_of
 
 FROZEN = sorted(Path(__file__).parents[1].glob("data/index_v*"))
 STRING = pa.large_string()
@@ -47,8 +48,9 @@ def npy(numbers: list[int]) -> bytes:
     )
 
 
-def by_hand(engine: bytes, spec: EngineSpec, n_tokens: int) -> dict[str, bytes]:
+def by_hand(engine: bytes, spec: EngineSpec, version: int) -> dict[str, bytes]:
     """Every file of an index of `DOCUMENTS`; the engine's comes from elsewhere."""
+    n_tokens = sum(map(len, CORPORA[version].streams))
     ids = [document.id for document in DOCUMENTS]
     lost = [2]  # the one with two spaces
     files = {
@@ -68,10 +70,10 @@ def by_hand(engine: bytes, spec: EngineSpec, n_tokens: int) -> dict[str, bytes]:
         "tokenizer.json": DEFINITION.encode(),
     }
     manifest = {
-        "format": 2,
+        "format": version,
         "model": "tiny",
         "tokenizer": sha256(DEFINITION.encode()),
-        "fields": ["title", "body"],
+        "fields": ["title", "body", *CORPORA[version].fields],
         "library": "sdsl-lite 2.1.1, GPL-3.0-or-later" if spec.name == "sdsl" else "",
         "segments": [
             {
@@ -92,23 +94,29 @@ def by_hand(engine: bytes, spec: EngineSpec, n_tokens: int) -> dict[str, bytes]:
     return files | {"index.json": (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode()}
 
 
+@pytest.fixture(scope="module", params=CORPORA)
+def version(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory: pytest.TempPathFactory, version: int) -> Path:
     directory = tmp_path_factory.mktemp("built") / "index"
-    tiny.build(directory, DOCUMENTS, text_tokenizer=TextTokenizer(DEFINITION), store_raw=True)
+    corpus, tokenizer = CORPORA[version], TextTokenizer(DEFINITION)
+    tiny.build(directory, corpus.documents, text_tokenizer=tokenizer, store_raw=True, fields=corpus.fields)
     return directory
 
 
-def test_files_made_by_hand_are_those_of_a_build_and_open(built: Path, tmp_path: Path) -> None:
+def test_files_made_by_hand_are_those_of_a_build_and_open(built: Path, version: int, tmp_path: Path) -> None:
     (segment,) = Index(built).manifest.segments
     expected = content(built)
     spec = EngineSpec(segment.engine, segment.layout)
-    files = by_hand(expected["segment-000000/fm.bin"], spec, segment.n_tokens)
+    files = by_hand(expected["segment-000000/fm.bin"], spec, version)
     for name, data in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(data)
     verify_index(tmp_path, print, None)
-    check_answers(Index(tmp_path, check="bytes"))
+    check_answers(Index(tmp_path, check="bytes"), CORPORA[version])
     assert files == expected
 
 
@@ -125,46 +133,39 @@ def test_the_documentation_names_every_file_and_key(built: Path) -> None:
     values = json.loads((built / "index.json").read_text(encoding="utf-8"))
     names = {*values, *values["segments"][0], *(name.rpartition("/")[2] for name in values["files"])}
     assert not [name for name in names if f"`{name}`" not in text and f"  {name} " not in text]
-    assert f"Format {values['format']}." in text
+    assert f"Format {NEWEST_FORMAT}, or 2 without further fields." in text
 
 
-def test_there_is_a_frozen_index_of_the_newest_format() -> None:
-    assert any(path.name.startswith("index_v2") for path in FROZEN)
+def test_there_is_a_frozen_index_of_every_written_format_and_engine() -> None:
+    assert NEWEST_FORMAT in CORPORA
+    written = {f"index_v{version}_{engine}" for version in CORPORA for engine in ENGINES}
+    assert {path.name for path in FROZEN} == written
 
 
 @pytest.mark.parametrize("directory", FROZEN, ids=lambda path: path.name)
 def test_a_frozen_index_gives_the_answers_of_its_day(directory: Path) -> None:
     """Never made anew: what an earlier version wrote must open. Made by `tests.small_words` as a program."""
-    engine = json.loads((directory / "index.json").read_text(encoding="utf-8"))["segments"][0]["engine"]
-    pytest.importorskip(f"seal_ir._{engine}")
+    manifest = json.loads((directory / "index.json").read_text(encoding="utf-8"))
+    assert directory.name == f"index_v{manifest['format']}_{manifest['segments'][0]['engine']}"
+    pytest.importorskip(f"seal_ir._{manifest['segments'][0]['engine']}")
     verify_index(directory, print, None)
-    check_answers(Index(directory, check="bytes"))
+    check_answers(Index(directory, check="bytes"), CORPORA[manifest["format"]])
 
 
-def check_answers(index: Index) -> None:
-    assert (index.n_documents, index.n_tokens) == (4, 24)
-    assert index.documents(range(4)) == [document._replace(raw=None) for document in DOCUMENTS]
+def check_answers(index: Index, corpus: Corpus) -> None:
+    assert (index.n_documents, index.n_tokens) == (4, sum(map(len, corpus.streams)))
+    assert index.documents(range(4)) == [document._replace(raw=None) for document in corpus.documents]
     assert index.raws(range(4)) == [document.raw for document in DOCUMENTS]
     assert [index.number(docid) for docid in ("b", "a", "\u00e9", "B", "c")] == [0, 1, 2, 3, None]
-    expected = [
-        [1, 16, 2, 17, 18, 19],
-        [1, 2, 18, 19, 20],
-        [1, 20, 2, 17, 18, 19],
-        [1, 16, 17, 2, 21, 21, 21],
-    ]
-    assert [stream.tolist() for stream in index.streams(range(4))] == expected
-    for text, places in (
-        ("the sea", [(0, 5), (2, 5)]),
-        ("sea is", [(0, 6), (1, 4), (2, 6)]),
-        ("[UNK] [UNK]", [(3, 6), (3, 7)]),
-        ("is the", []),
-    ):
+    assert [stream.tolist() for stream in index.streams(range(4))] == corpus.streams
+    assert list(index.whole_fields) == ["title", *corpus.fields]
+    for text, places in {**corpus.places, "[UNK] [UNK]": [(3, 6), (3, 7)], "is the": []}.items():
         found = index.locate([index.find(symbols_of(text))])
         pairs = zip(found.documents.tolist(), found.ends.tolist(), strict=True)
         assert sorted(pairs) == places
     first = index.first_symbols
-    assert first.symbols.tolist() == [1, 2, *range(16, 16 + len(WORDS))]
-    assert (first.ranges[..., 1] - first.ranges[..., 0]).sum(axis=1).tolist() == [4, 4, 2, 3, 3, 3, 2, 3]
+    counts = (first.ranges[..., 1] - first.ranges[..., 0]).sum(axis=1)
+    assert dict(zip(first.symbols.tolist(), counts.tolist(), strict=True)) == corpus.counts
 
 
 def test_the_tokenizer_made_by_hand_is_canonical() -> None:
