@@ -54,9 +54,6 @@ class Ranking:
     def n_candidates(self) -> int:
         """Documents that hold a located key."""
 
-    def keep(self, n: int) -> None:
-        """Keep the n candidates that score best by their located keys alone, and what ties with the last."""
-
     def next(self, limit: int) -> NDArray[np.int64]:
         """Up to `limit` documents to read next, int64 [n], ascending; none at the end.
 

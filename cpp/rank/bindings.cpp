@@ -12,7 +12,6 @@ using rank::Ranking;
 
 using Floats = Input<double, nb::shape<-1>>;
 using FloatsOut = nb::ndarray<nb::numpy, double, nb::shape<-1>>;
-using Released = nb::call_guard<nb::gil_scoped_release>;
 
 /// Arrays of Python that live as long as the call that reads them.
 struct QueryIn {
@@ -116,7 +115,6 @@ NB_MODULE(_rank, module) {
         .def("__init__", &make, "query"_a, "offsets"_a.noconvert(), "rows"_a.noconvert(), "best_only"_a,
              "n_hits"_a)
         .def_prop_ro("n_candidates", &Ranking::n_candidates)
-        .def("keep", &Ranking::keep, "n"_a, Released())
         .def("next", &next, "limit"_a)
         .def("score", &score, "documents"_a.noconvert(), "offsets"_a.noconvert(),
              "symbols"_a.noconvert())

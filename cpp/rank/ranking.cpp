@@ -102,20 +102,6 @@ bool Ranking::needs_text(const Candidate& candidate) const {
     return !unlocated_.empty() && unlocated_[0] < located(candidate)[0].key;
 }
 
-void Ranking::keep(std::size_t n) {
-    if (n == 0 || candidates_.size() <= n) return;
-    std::vector<double> scores;
-    for (const Candidate& candidate : candidates_) scores.push_back(first_score(candidate));
-    std::vector<double> sorted = scores;
-    const auto last = sorted.begin() + static_cast<std::ptrdiff_t>(n - 1);
-    std::nth_element(sorted.begin(), last, sorted.end(), std::greater<>());
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < candidates_.size(); ++i) {
-        if (scores[i] >= *last) candidates_[kept++] = candidates_[i];
-    }
-    candidates_.resize(kept);
-}
-
 double Ranking::first_score(const Candidate& candidate) {
     if (kind_ == Score::kMax) return candidate.known;
     const auto keys = located(candidate);

@@ -44,10 +44,6 @@ class Ranking {
 
     [[nodiscard]] std::size_t n_candidates() const { return candidates_.size(); }
 
-    /// Keeps the `n` candidates that score best by their located keys alone, and those that tie with
-    /// the last of them.
-    void keep(std::size_t n);
-
     /// Up to `limit` documents whose texts are wanted next, ascending; empty at the end. Candidates
     /// come in descending order of a bound on their scores, and end where no bound reaches the n-th
     /// best score.

@@ -59,12 +59,10 @@ def rank(
     n_hits: int,
     *,
     streams: Streams | None = None,
-    max_scored: int | None = None,
 ) -> list[Ranked]:
     """The best documents for a query's keys, best first; ties by docid.
 
-    The list is that of exhaustive scoring of all candidates, unless `max_scored` is given; scores are exact
-    in any case. May be called from several threads at once.
+    The list is that of exhaustive scoring of all candidates. May be called from several threads at once.
 
     Args:
         index: where the keys' ranges come from.
@@ -72,14 +70,10 @@ def rank(
         config: how keys become scores.
         n_hits: length of the list.
         streams: texts of this index that were read before, shared by all queries; default: none are kept.
-        max_scored: read and score only this many candidates, the best by their rare keys alone and those that
-            tie with the last of them. Cheaper where candidates are many, and documents are lost.
     """
     keys = weigh(query_keys, config, index.n_tokens)
     query = WeightedQuery.of(keys, query_keys.unigrams, config, index.n_tokens)
     ranking = _ranking(index, query, config, n_hits)
-    if max_scored is not None:
-        ranking.keep(max(max_scored, n_hits))
     texts = streams or Streams(index, n_bytes=0)
     while len(documents := ranking.next(_BATCH)):
         for part in texts.read(documents):

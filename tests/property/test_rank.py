@@ -152,9 +152,9 @@ def test_permuting_documents_permutes_hits(case: Case, seed: int) -> None:
     index = StreamIndex(case.streams, docids=docids, engine=SCAN)
     shuffled = [case.streams[i] for i in order]
     permuted = StreamIndex(shuffled, 2, docids=[docids[i] for i in order], engine=SCAN)
-    for n_hits, max_scored in ((ALL, None), (2, 3)):
-        ours = rank(index, _query_keys(index, case), case.config, n_hits, max_scored=max_scored)
-        theirs = rank(permuted, _query_keys(permuted, case), case.config, n_hits, max_scored=max_scored)
+    for n_hits in (ALL, 2):
+        ours = rank(index, _query_keys(index, case), case.config, n_hits)
+        theirs = rank(permuted, _query_keys(permuted, case), case.config, n_hits)
         assert [(permuted.docid(d), score) for d, score in _values(theirs)] == [
             (index.docid(d), score) for d, score in _values(ours)
         ]
@@ -184,27 +184,6 @@ def test_the_plain_scorer_of_the_other_tests_is_the_reference(case: Case) -> Non
     index = StreamIndex(case.streams, engine=SCAN)
     plain = plain_rank.scores(index, _query_keys(index, case), case.config)
     assert plain == pytest.approx(_exhaustive(case), rel=1e-9, abs=1e-12)
-
-
-@FEW
-@given(case=cases(), max_scored=st.integers(1, 4))
-def test_the_cut_keeps_the_best_by_rare_keys_alone_and_their_exact_scores(
-    case: Case, max_scored: int
-) -> None:
-    index = StreamIndex(case.streams, engine=SCAN)
-    ranked = rank(index, _query_keys(index, case), case.config, 1, max_scored=max_scored)
-    exact = _exhaustive(case)
-    counted = {symbols: oracle.count(case.streams, symbols) for symbols, _ in _counting(case)}
-    rare = [pair for pair in _counting(case) if counted[pair[0]] <= case.config.max_count]
-    first = reference.scores(case.streams, rare, {}, case.config)
-    docids = [index.docid(number) for number in range(index.n_documents)]
-    ranking = reference.ranking(first, docids, ALL)
-    if len(ranking) > max_scored and ranking[max_scored - 1][1] - ranking[max_scored][1] < 1e-9:
-        return  # a tie at the cut, to within rounding
-    kept = reference.ranking({d: exact[d] for d, _ in ranking[:max_scored]}, docids, 1)
-    assert bool(kept) == bool(ranked)
-    for item, (_, score) in zip(ranked, kept, strict=True):
-        assert item.score == pytest.approx(score, rel=1e-9) == pytest.approx(exact[item.document], rel=1e-9)
 
 
 @FEW

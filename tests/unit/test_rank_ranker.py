@@ -85,10 +85,9 @@ def test_ties_are_broken_by_docid_in_code_point_order() -> None:
     )
     keys = [_key(index, [A, B], -1.0)]
     for config in (RankConfig(), RankConfig(score="max"), RankConfig(weight="lm", score="max")):
-        for max_scored in (1, 3, 1500):
-            hits = rank(index, QueryKeys(tuple(keys), NONE), config, 3, max_scored=max_scored)
-            assert [index.docid(hit.document) for hit in hits] == ["Z", "a10", "a9"]
-            assert len({hit.score for hit in hits}) == 1
+        hits = rank(index, QueryKeys(tuple(keys), NONE), config, 3)
+        assert [index.docid(hit.document) for hit in hits] == ["Z", "a10", "a9"]
+        assert len({hit.score for hit in hits}) == 1
         hits = rank(index, QueryKeys(tuple(keys), NONE), config, 99)
         assert [index.docid(hit.document) for hit in hits] == sorted(docids)
 
@@ -192,12 +191,6 @@ def test_title_keys_count_with_their_control_symbols(index: StreamIndex) -> None
     assert title.count == 1
     ((document, score),) = _ranked(index, [title], RankConfig(unigrams=False))
     assert (document, score) == (3, pytest.approx(_weight(title, index) ** 2))
-
-
-def test_at_least_n_hits_are_scored(index: StreamIndex) -> None:
-    keys = [_key(index, [F, F], -0.1)]
-    assert len(rank(index, QueryKeys(tuple(keys), NONE), RankConfig(smoothing=0.0), 8, max_scored=2)) == 8
-    assert len(rank(index, QueryKeys(tuple(keys), NONE), RankConfig(smoothing=0.0), 1, max_scored=2)) == 1
 
 
 def test_no_keys_no_hits(index: StreamIndex) -> None:
