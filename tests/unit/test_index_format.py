@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import struct
 from pathlib import Path
 
@@ -12,11 +13,12 @@ import pyarrow as pa
 import pytest
 
 from seal_ir.index.engine import EngineSpec
+from seal_ir.index.manifest import NEWEST_FORMAT
 from seal_ir.index.reader import Index
 from seal_ir.index.verify import verify_index
 from seal_ir.text.tokenizer import TextTokenizer
 from tests import tiny
-from tests.indexes import content
+from tests.indexes import content, part
 from tests.small_words import DEFINITION, DOCUMENTS, WORDS, symbols_of
 
 FROZEN = sorted(Path(__file__).parents[1].glob("data/index_v*"))
@@ -48,15 +50,15 @@ def npy(numbers: list[int]) -> bytes:
 
 
 def by_hand(engine: bytes, spec: EngineSpec, n_tokens: int) -> dict[str, bytes]:
-    """Every file of an index of `DOCUMENTS`; the engine's comes from elsewhere."""
+    """Every file of an index of `DOCUMENTS`, by its name; the engine's comes from elsewhere."""
     ids = [document.id for document in DOCUMENTS]
     lost = [2]  # the one with two spaces
-    files = {
-        "segment-000000/by_id.npy": npy([3, 1, 0, 2]),  # "B" < "a" < "b" < "\u00e9"
-        "segment-000000/fm.bin": engine,
-        "segment-000000/ids.arrow": arrow({"id": (STRING, ids)}, 65_536, None),
-        "segment-000000/raw.arrow": arrow({"raw": (STRING, [d.raw for d in DOCUMENTS])}, 128, "zstd"),
-        "segment-000000/texts.arrow": arrow(
+    parts = {
+        "by_id.npy": npy([3, 1, 0, 2]),  # "B" < "a" < "b" < "\u00e9"
+        "fm.bin": engine,
+        "ids.arrow": arrow({"id": (STRING, ids)}, 65_536, None),
+        "raw.arrow": arrow({"raw": (STRING, [d.raw for d in DOCUMENTS])}, 128, "zstd"),
+        "texts.arrow": arrow(
             {
                 "document": (pa.int64(), lost),
                 "title": (STRING, [DOCUMENTS[n].title for n in lost]),
@@ -65,17 +67,20 @@ def by_hand(engine: bytes, spec: EngineSpec, n_tokens: int) -> dict[str, bytes]:
             1024,
             None,
         ),
-        "tokenizer.json": DEFINITION.encode(),
     }
+    sums = "".join(f"{name} {sha256(data)}\n" for name, data in parts.items())
+    segment = f"segment-000000-{sha256(sums.encode())[:12]}"
+    files = {f"{segment}/{name}": data for name, data in parts.items()}
+    files[f"tokenizer.{sha256(DEFINITION.encode())[:8]}.json"] = DEFINITION.encode()
     manifest = {
-        "format": 2,
+        "format": 4,
         "model": "tiny",
         "tokenizer": sha256(DEFINITION.encode()),
         "fields": ["title", "body"],
         "library": "sdsl-lite 2.1.1, GPL-3.0-or-later" if spec.name == "sdsl" else "",
         "segments": [
             {
-                "name": "segment-000000",
+                "name": segment,
                 "engine": spec.name,
                 "layout": spec.layout,
                 "n_documents": 4,
@@ -103,7 +108,7 @@ def test_files_made_by_hand_are_those_of_a_build_and_open(built: Path, tmp_path:
     (segment,) = Index(built).manifest.segments
     expected = content(built)
     spec = EngineSpec(segment.engine, segment.layout)
-    files = by_hand(expected["segment-000000/fm.bin"], spec, segment.n_tokens)
+    files = by_hand(expected[f"{segment.name}/fm.bin"], spec, segment.n_tokens)
     for name, data in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(data)
@@ -113,7 +118,7 @@ def test_files_made_by_hand_are_those_of_a_build_and_open(built: Path, tmp_path:
 
 
 def test_the_array_of_numbers_is_numpys_own(built: Path, tmp_path: Path) -> None:
-    path = built / "segment-000000" / "by_id.npy"
+    path = part(built, "segment-000000/by_id.npy")
     assert np.load(path).tolist() == [3, 1, 0, 2]
     for n in (1, 12_345_678):
         np.save(tmp_path / "n.npy", np.zeros(n, "<i8"))
@@ -124,12 +129,13 @@ def test_the_documentation_names_every_file_and_key(built: Path) -> None:
     text = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
     values = json.loads((built / "index.json").read_text(encoding="utf-8"))
     names = {*values, *values["segments"][0], *(name.rpartition("/")[2] for name in values["files"])}
+    names = {re.sub(r"(?<=tokenizer\.)[0-9a-f]{8}", "FFFFFFFF", name) for name in names}
     assert not [name for name in names if f"`{name}`" not in text and f"  {name} " not in text]
     assert f"Format {values['format']}." in text
 
 
 def test_there_is_a_frozen_index_of_the_newest_format() -> None:
-    assert any(path.name.startswith("index_v2") for path in FROZEN)
+    assert any(path.name.startswith(f"index_v{NEWEST_FORMAT}_") for path in FROZEN)
 
 
 @pytest.mark.parametrize("directory", FROZEN, ids=lambda path: path.name)
