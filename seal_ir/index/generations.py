@@ -9,6 +9,7 @@ build; readers remove nothing, and keep what they have opened.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -22,6 +23,7 @@ from seal_ir.index.leftovers import LOCK, WORKING, grown_beside, is_earlier, is_
 from seal_ir.index.manifest import MANIFEST, Files, Manifest, SegmentInfo, describe_files, read_manifest
 from seal_ir.index.places import locked
 
+_NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}  # of file systems that do not sync folders
 _DIGITS = 12  # hexadecimal, of the digest in a segment's name
 
 
@@ -100,6 +102,9 @@ def _sync(paths: Iterable[Path]) -> None:
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in _NO_SYNC:
+                raise
         finally:
             os.close(descriptor)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -32,21 +33,25 @@ def grown_beside(directory: Path) -> Path:
     return directory.with_name(f".{directory.name}.building")
 
 
+def has_beside(directory: Path) -> bool:
+    """Whether a build before format 4 has left something of an index beside its directory."""
+    return directory.name != "" and (replaced_beside(directory).is_dir() or grown_beside(directory).is_dir())
+
+
 def why_absent(directory: Path) -> str:
     """Why there is no index in a directory that has no manifest, as far as can be seen, and what to do."""
     if directory.is_dir():
-        if any(is_own(path.name) for path in directory.iterdir()):
+        if os.access(directory, os.R_OK) and any(is_own(path.name) for path in directory.iterdir()):
             return (
                 f"{directory}: incomplete, its first build is still running or was interrupted; wait for it,"
                 f" or run the same {BUILD} command again"
             )
         return f"{directory}: not an index, it has no index.json; rebuild it with {BUILD}"
-    old = replaced_beside(directory)
-    if old.is_dir():
+    if directory.name and (old := replaced_beside(directory)).is_dir():
         return (
             f"{directory}: a build was killed while it replaced this index, which is whole in {old}; rename"
             f" that to {directory}, or build again with {BUILD}"
         )
-    if grown_beside(directory).is_dir():
+    if has_beside(directory):
         return f"{directory}: incomplete, its first build was interrupted; run the same {BUILD} command again"
     return f"{directory}: no such index directory; build one with {BUILD}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -14,11 +16,13 @@ from typing import Any
 import pytest
 
 from seal_ir.errors import IndexDirError, InputError, UsageError
+from seal_ir.formats.named import Places
 from seal_ir.index import generations, opening
 from seal_ir.index.engine import SDSL, EngineSpec
 from seal_ir.index.leftovers import LOCK, WORKING
 from seal_ir.index.manifest import MANIFEST, read_manifest
 from seal_ir.index.reader import Index
+from seal_ir.index.registry import index_directory
 from seal_ir.index.verify import verify_index
 from seal_ir.records import Document
 from tests import tiny
@@ -267,6 +271,20 @@ def test_every_file_is_on_the_disk_before_the_manifest_names_it(
     assert synced[len(before) :] == [directory]
 
 
+def test_a_file_system_that_does_not_sync_folders(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(descriptor: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    number = errno.EINVAL
+    tiny.build(directory, collection("b"))
+    assert check_whole(Index(directory)) == "b"
+    number = errno.EIO  # a disk that cannot write is another matter
+    with pytest.raises(IndexDirError, match="cannot write the index: Input/output error"):
+        tiny.build(directory, NEW)
+    assert check_whole(Index(directory)) == "b"
+
+
 @pytest.mark.parametrize("left", ["segment-000000-0123456789ab", WORKING, LOCK, "tokenizer.01234567.json"])
 def test_an_interrupted_first_build_says_that_it_is_incomplete(tmp_path: Path, left: str) -> None:
     directory = tmp_path / "index"
@@ -292,14 +310,18 @@ def test_an_interrupted_first_build_of_an_earlier_version(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
-def test_death_between_the_renames_of_an_earlier_version_is_explained(tmp_path: Path) -> None:
-    shutil.copytree(FROZEN, tmp_path / ".index.old")
-    shutil.copytree(FROZEN, tmp_path / ".index.building")
-    told = refused(tmp_path / "index")
-    assert f"a build was killed while it replaced this index, which is whole in {tmp_path}/.index.old" in told
-    assert f"rename that to {tmp_path}/index, or build again" in told
-    (tmp_path / ".index.old").rename(tmp_path / "index")
-    assert Index(tmp_path / "index").n_documents == 4
+def test_death_between_the_renames_of_an_earlier_version_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a bare name, too, which could be that of a registered index."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(FROZEN, ".index.old")
+    shutil.copytree(FROZEN, ".index.building")
+    told = refused(index_directory("index", Places.from_environment()))
+    assert "index: a build was killed while it replaced this index, which is whole in .index.old;" in told
+    assert "rename that to index, or build again" in told
+    Path(".index.old").rename("index")
+    assert Index("index").n_documents == 4
 
 
 def test_a_folder_of_others_that_looks_like_debris_is_left_alone(tmp_path: Path) -> None:
