@@ -114,7 +114,7 @@ def _clear(directory: Path) -> None:
 
     Nothing but names that builds give is removed; and no files of an index whose manifest cannot be read.
     """
-    shutil.rmtree(directory / WORKING, ignore_errors=True)
+    _remove(directory / WORKING)
     present = (directory / MANIFEST).exists()
     try:
         named = {name.partition("/")[0] for name in read_manifest(directory).files} if present else set()
@@ -146,6 +146,7 @@ def _is_of_index(path: Path) -> bool:
 
 
 def _remove(path: Path) -> None:
+    """Remove a file, a folder or a link, not what that leads to; what cannot go is left to the next build."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

@@ -302,6 +302,25 @@ def test_an_interrupted_first_build_says_that_it_is_incomplete(tmp_path: Path, l
     assert set(content(directory)) == {*read_manifest(directory).files, MANIFEST}
 
 
+@pytest.mark.parametrize("kind", ["file", "folder", "link"])
+@pytest.mark.parametrize("name", [WORKING, "segment-000007-0123456789ab", "tokenizer.01234567.json"])
+def test_leftovers_do_not_block_whatever_they_are(directory: Path, name: str, kind: str) -> None:
+    (directory.parent / "elsewhere").mkdir()
+    (directory.parent / "elsewhere" / "precious").touch()
+    if kind == "file":
+        (directory / name).touch()
+    elif kind == "folder":
+        (directory / name / "below").mkdir(parents=True)
+    else:
+        (directory / name).symlink_to(directory.parent / "elsewhere")
+    assert check_whole(Index(directory)) == "a"  # a reader neither minds nor removes them
+    assert os.path.lexists(directory / name)
+    tiny.build(directory, collection("b"))
+    assert set(content(directory)) == {*read_manifest(directory).files, MANIFEST}
+    assert not os.path.lexists(directory / name)
+    assert (directory.parent / "elsewhere" / "precious").exists()
+
+
 def test_an_interrupted_first_build_of_an_earlier_version(tmp_path: Path) -> None:
     shutil.copytree(FROZEN, tmp_path / ".index.building")
     (tmp_path / ".index.lock").touch()
