@@ -125,6 +125,15 @@ def test_a_rebuild_after_any_step_of_opening(
     assert check_whole(index) == ("a" if name == "DocumentTable" else "b")
 
 
+@pytest.mark.parametrize("name", STEPS[:-1])
+def test_a_rebuild_over_an_earlier_format_while_it_is_opened(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = Path(shutil.copytree(FROZEN, tmp_path / "index"))
+    rebuild_after(monkeypatch, name, directory)
+    assert check_whole(Index(directory)) == "b"
+
+
 @pytest.mark.parametrize("n_times", [2, 7])
 def test_rebuilds_there_and_back_while_it_is_opened(
     directory: Path, n_times: int, monkeypatch: pytest.MonkeyPatch
