@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,17 @@ def content(directory: Path) -> dict[str, bytes]:
     """Every file below a folder, by path."""
     paths = sorted(path for path in directory.rglob("*") if path.is_file())
     return {path.relative_to(directory).as_posix(): path.read_bytes() for path in paths}
+
+
+def part(directory: Path, name: str) -> Path:
+    """A file of an index by its `plain` name."""
+    files = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["files"]
+    return directory / {plain(path): path for path in files}[name]
+
+
+def plain(path: str) -> str:
+    """The path of a file without what tells one content from another."""
+    return re.sub(r"(?<=segment-\d{6})-[0-9a-f]{12}|(?<=tokenizer)\.[0-9a-f]{8}", "", path)
 
 
 def edit(directory: Path, **values: Any) -> None:

@@ -1,8 +1,9 @@
 """Four documents of six words, and their tokenizer: an index that is small enough to write by hand.
 
-`CORPORA` has them by the index's format: with further fields it is 3.
+`CORPORA` has what frozen indexes hold, by their format: `PLAIN` or `WITH_FIELDS`.
 
-As a program, `python -m tests.small_words DIRECTORY FORMAT [ENGINE]` builds one, frozen for tests/data.
+As a program, `python -m tests.small_words DIRECTORY [ENGINE]` builds one of the newest format, frozen for
+tests/data.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from seal_ir.index.engine import EngineSpec
+from seal_ir.index.manifest import NEWEST_FORMAT
 from seal_ir.records import Document
 from tests import tiny
 
@@ -61,33 +63,32 @@ class Corpus(NamedTuple):
     counts: dict[int, int]  # by symbol
 
 
-CORPORA = {
-    2: Corpus(
-        DOCUMENTS,
-        (),
-        [[1, 16, 2, 17, 18, 19], [1, 2, 18, 19, 20], [1, 20, 2, 17, 18, 19], [1, 16, 17, 2, 21, 21, 21]],
-        {"the sea": [(0, 5), (2, 5)], "sea is": [(0, 6), (1, 4), (2, 6)]},
-        {1: 4, 2: 4, 16: 2, 17: 3, 18: 3, 19: 3, 20: 2, 21: 3},
-    ),
-    3: Corpus(
-        [document._replace(further=FURTHER.get(document.id, ())) for document in DOCUMENTS],
-        ("docid", "tags"),
-        [
-            [1, 16, 2, 17, 18, 19, 3, 20, 18, 4],
-            [1, 2, 18, 19, 20, 5, 18, 6],
-            [1, 20, 2, 17, 18, 19, 3, 20, 19, 4, 5, 17, 18, 6, 5, 16, 6],
-            [1, 16, 17, 2, 21, 21, 21],
-        ],
-        {
-            "the sea": [(0, 5), (2, 5), (2, 13)],
-            "sea is": [(0, 6), (1, 4), (2, 6)],
-            "calm sea": [(0, 9)],
-            "calm is": [(2, 9)],
-            "is calm": [(1, 5)],
-        },
-        {1: 4, 2: 4, 3: 2, 4: 2, 5: 3, 6: 3, 16: 3, 17: 4, 18: 6, 19: 4, 20: 4, 21: 3},
-    ),
-}
+PLAIN = Corpus(
+    DOCUMENTS,
+    (),
+    [[1, 16, 2, 17, 18, 19], [1, 2, 18, 19, 20], [1, 20, 2, 17, 18, 19], [1, 16, 17, 2, 21, 21, 21]],
+    {"the sea": [(0, 5), (2, 5)], "sea is": [(0, 6), (1, 4), (2, 6)]},
+    {1: 4, 2: 4, 16: 2, 17: 3, 18: 3, 19: 3, 20: 2, 21: 3},
+)
+WITH_FIELDS = Corpus(
+    [document._replace(further=FURTHER.get(document.id, ())) for document in DOCUMENTS],
+    ("docid", "tags"),
+    [
+        [1, 16, 2, 17, 18, 19, 3, 20, 18, 4],
+        [1, 2, 18, 19, 20, 5, 18, 6],
+        [1, 20, 2, 17, 18, 19, 3, 20, 19, 4, 5, 17, 18, 6, 5, 16, 6],
+        [1, 16, 17, 2, 21, 21, 21],
+    ],
+    {
+        "the sea": [(0, 5), (2, 5), (2, 13)],
+        "sea is": [(0, 6), (1, 4), (2, 6)],
+        "calm sea": [(0, 9)],
+        "calm is": [(2, 9)],
+        "is calm": [(1, 5)],
+    },
+    {1: 4, 2: 4, 3: 2, 4: 2, 5: 3, 6: 3, 16: 3, 17: 4, 18: 6, 19: 4, 20: 4, 21: 3},
+)
+CORPORA = {2: PLAIN, 3: WITH_FIELDS, 4: WITH_FIELDS}
 
 
 def symbols_of(text: str) -> list[int]:
@@ -98,12 +99,12 @@ def symbols_of(text: str) -> list[int]:
 if __name__ == "__main__":
     from seal_ir.text.tokenizer import TextTokenizer
 
-    corpus = CORPORA[int(sys.argv[2])]
+    corpus = CORPORA[NEWEST_FORMAT]
     tiny.build(
         Path(sys.argv[1]),
         corpus.documents,
         text_tokenizer=TextTokenizer(DEFINITION),
         store_raw=True,
-        engine=EngineSpec(*sys.argv[3:]),
+        engine=EngineSpec(*sys.argv[2:]),
         fields=corpus.fields,
     )

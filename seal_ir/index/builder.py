@@ -13,10 +13,9 @@ from typing import Any
 from seal_ir.errors import IndexDirError, InputError, UsageError, check_least
 from seal_ir.index.cutting import Cutter, Progress, Tokenised, tokenised
 from seal_ir.index.engine import EngineSpec
-from seal_ir.index.manifest import FIELDS, LIBRARIES, MANIFEST, Manifest, SegmentInfo, describe_files
+from seal_ir.index.generations import building, commit, named_by_content
+from seal_ir.index.manifest import FIELDS, LIBRARIES, Manifest, SegmentInfo, tokenizer_name
 from seal_ir.index.memory import MAX_SEGMENT_TOKENS, Budget, Size
-from seal_ir.index.places import replace, working_folder
-from seal_ir.index.reader import TOKENIZER_FILE
 from seal_ir.index.segments import build_segment
 from seal_ir.index.workers import Workers
 from seal_ir.records import Document
@@ -84,24 +83,25 @@ def build_index(
     budget = Budget(options.engine, tokenizer.n_symbols, options.memory)
     budget.check()
     try:
-        with working_folder(directory) as working:
+        with building(directory) as working:
             segments = _build_segments(
                 tokenised(documents, tokenizer, options.fields, progress), working, budget, options, progress
             )
             if not segments:
                 raise InputError("no documents to index: every one was empty, malformed or left out")
-            (working / TOKENIZER_FILE).write_text(tokenizer.definition, encoding="utf-8", newline="\n")
+            path = working / tokenizer_name(tokenizer.fingerprint)
+            path.write_text(tokenizer.definition, encoding="utf-8", newline="\n")
             progress("computing checksums", sum(segment.n_documents for segment in segments))
+            segments, files = named_by_content(working, segments)
             manifest = Manifest(
                 tokenizer=tokenizer.fingerprint,
                 fields=(*FIELDS, *options.fields),
                 library=LIBRARIES[options.engine.name],
                 segments=tuple(segments),
-                files=describe_files(working),
+                files=files,
                 **about(),
             )
-            (working / MANIFEST).write_text(manifest.to_json(), encoding="utf-8", newline="\n")
-            replace(directory, working)
+            commit(directory, working, manifest)
     except OSError as error:
         raise IndexDirError(f"{directory}: cannot write the index: {error.strerror or error}") from error
     return manifest

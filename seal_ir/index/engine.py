@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.text.symbols import BOUNDARY, Symbols
 
 Ints = NDArray[np.int64]
+P = ParamSpec("P")
+T = TypeVar("T")
 NATIVE, SDSL = "native", "sdsl"
 ENGINES = (NATIVE, SDSL)
 SAMPLE_RATES = {
@@ -154,8 +156,51 @@ def open_engine(name: str, path: Path) -> Engine:
     try:
         engine: Engine = module.Engine.open(utf8(path))
     except (RuntimeError, ValueError) as error:
-        raise IndexDirError(f"{path}: {error}; rebuild with python -m seal_ir.index") from error
-    return engine
+        raise _unreadable(path, error) from error
+    return CheckedEngine(engine, path)
+
+
+class CheckedEngine:
+    """An engine whose answers are errors of the index where its file turns out to be damaged."""
+
+    def __init__(self, engine: Engine, path: Path) -> None:
+        """Args: engine: open; path: its file."""
+        self._engine, self._path = engine, path
+        self.n_rows, self.n_documents = engine.n_rows, engine.n_documents
+
+    def size_in_bytes(self) -> dict[str, int]:
+        """See `Engine.size_in_bytes`."""
+        return self._checked(self._engine.size_in_bytes)
+
+    def extend(self, ranges: Ints, symbols: Symbols) -> Ints:
+        """See `Engine.extend`."""
+        return self._checked(self._engine.extend, ranges, symbols)
+
+    def verify(self, ranges: Ints, candidates: Symbols) -> Ints:
+        """See `Engine.verify`."""
+        return self._checked(self._engine.verify, ranges, candidates)
+
+    def successors(self, ranges: Ints) -> tuple[Ints, Symbols, Ints]:
+        """See `Engine.successors`."""
+        return self._checked(self._engine.successors, ranges)
+
+    def locate(self, rows: Ints) -> Ints:
+        """See `Engine.locate`."""
+        return self._checked(self._engine.locate, rows)
+
+    def extract(self, documents: Ints) -> tuple[Ints, Symbols]:
+        """See `Engine.extract`."""
+        return self._checked(self._engine.extract, documents)
+
+    def _checked(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return call(*args, **kwargs)
+        except RuntimeError as error:
+            raise _unreadable(self._path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> IndexDirError:
+    return IndexDirError(f"{path}: {error}; rebuild it with python -m seal_ir.index")
 
 
 def utf8(path: str | Path) -> str:

@@ -1,7 +1,7 @@
-"""Where a build grows and how it takes the old index's place; what a killed one leaves, and its clearing.
+"""Where something is built that appears in one step: in `.NAME.building` beside it.
 
-The new index grows beside the old one, in `.NAME.building`, and takes its place by renaming when it is
-complete: a build that dies leaves the old index as it was, and its debris is cleared by the next.
+A build that dies leaves what was there before, and its debris is cleared by the next. An index itself is
+built inside its directory (`generations.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from seal_ir.index.manifest import MANIFEST
 
 @contextmanager
 def working_folder(directory: Path) -> Iterator[Path]:
-    """A new folder beside the index directory; it is gone afterwards, unless `replace` has moved it.
+    """A new folder beside the index directory; it is gone afterwards, unless it was moved.
 
     Raises:
         UsageError: `directory` holds something that is not an index, or another build of it is running.
@@ -30,10 +30,10 @@ def working_folder(directory: Path) -> Iterator[Path]:
     lock = directory.with_name(f".{directory.name}.lock")
     directory.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("wb") as file:
-        if not _locked(file, lock):
+        if not locked(file, lock):
             raise UsageError(f"{directory}: another process is building this index; wait for it")
         try:
-            _clear_debris(directory, working)
+            shutil.rmtree(working, ignore_errors=True)
             _check_target(directory)
             working.mkdir()
             yield working
@@ -42,41 +42,13 @@ def working_folder(directory: Path) -> Iterator[Path]:
             lock.unlink(missing_ok=True)
 
 
-def replace(directory: Path, working: Path) -> None:
-    """Put the finished index in its place. Two renames: a reader sees the old index or the new one."""
-    if not directory.exists():
-        working.replace(directory)
-        return
-    old = _old(directory)
-    directory.replace(old)
-    try:
-        working.replace(directory)
-    except OSError:
-        old.replace(directory)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _locked(file: BinaryIO, path: Path) -> bool:
+def locked(file: BinaryIO, path: Path) -> bool:
     """Take the lock, unless a process has it or has just thrown its file away; it dies with this process."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.fstat(file.fileno()).st_ino == path.stat().st_ino
     except (BlockingIOError, FileNotFoundError):
         return False
-
-
-def _clear_debris(directory: Path, working: Path) -> None:
-    """Remove what a killed build has left; an old index that it was about to replace goes back."""
-    old = _old(directory)
-    if (old / MANIFEST).is_file() and not directory.exists():
-        old.replace(directory)
-    shutil.rmtree(old, ignore_errors=True)
-    shutil.rmtree(working, ignore_errors=True)
-
-
-def _old(directory: Path) -> Path:
-    return directory.with_name(f".{directory.name}.old")
 
 
 def _check_target(directory: Path) -> None:

@@ -6,19 +6,18 @@ and successors are unions, so that no answer depends on how the documents were c
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
-from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.errors import UsageError
 from seal_ir.index.batches import Occurrences, Successors, merged, rows_of
 from seal_ir.index.documents import DocumentTable
-from seal_ir.index.engine import Engine, Ints, open_engine
-from seal_ir.index.manifest import REBUILD, check_files, read_manifest
-from seal_ir.index.segments import ENGINE_FILE
+from seal_ir.index.engine import Engine, Ints
+from seal_ir.index.opening import Check, open_generation, other_tokenizer
 from seal_ir.records import TITLE, Document, Range
 from seal_ir.text.symbols import (
     BOUNDARY,
@@ -32,10 +31,6 @@ from seal_ir.text.symbols import (
 )
 from seal_ir.text.tokenizer import TextTokenizer
 
-TOKENIZER_FILE = "tokenizer.json"
-Check = Literal["sizes", "bytes"]
-_CHECKSUM_LIMIT = 1 << 30  # bytes read for checksums when they are asked for; beyond it sizes must do
-
 
 class Index:
     """An index opened for reading. Safe to use from several threads; answers never change.
@@ -46,53 +41,45 @@ class Index:
         n_documents, n_tokens: totals; n_tokens is the N of the weights.
     """
 
-    def __init__(self, directory: str | Path, check: Check = "sizes") -> None:
-        """Open an index directory.
+    def __init__(self, directory: str | Path, check: Check = "bytes") -> None:
+        """Open an index directory: the generation that it holds now, whatever a build does to it later.
 
         Args:
             directory: the index.
-            check: what is compared with the manifest, whose own checksum always is: "sizes" of all files, or
-                their "bytes" too, from the smallest file up, of 1 GiB altogether (about a second).
+            check: what is compared with the manifest, whose own checksum always is: the "bytes" of all files,
+                which are read for it (about half a second a GiB that is in the system's cache), or their
+                "sizes" only. Then damage may show later, as an error or as a wrong answer.
 
         Raises:
             IndexDirError: not an index, damaged, or of another format.
+            UsageError: `check` is neither.
         """
         self.directory = Path(directory)
-        self.manifest = read_manifest(self.directory)
-        limit = {"sizes": 0, "bytes": _CHECKSUM_LIMIT}[check]
-        check_files(self.directory, self.manifest, max_bytes=limit)
-        # The fingerprint of a tokenizer is the checksum of its file as the index stores it.
-        if self.manifest.files.get(TOKENIZER_FILE, {}).get("sha256") != self.manifest.tokenizer:
-            raise self._other_tokenizer()
+        self._opened = open_generation(self.directory, check)
+        self.manifest = self._opened.manifest
+        if self.manifest.unknown:
+            names = ", ".join(self.manifest.unknown)
+            told = f"{self.directory}: written by a newer version; what it says of {names} is passed over"
+            warnings.warn(told, stacklevel=2)
         self.n_documents, self.n_tokens = self.manifest.n_documents, self.manifest.n_tokens
-        folders = [self.directory / segment.name for segment in self.manifest.segments]
-        self._engines: list[Engine] = [
-            open_engine(segment.engine, folder / ENGINE_FILE)
-            for segment, folder in zip(self.manifest.segments, folders, strict=True)
-        ]
+        self._engines: list[Engine] = self._opened.engines
+        self._tables = self._opened.tables
         sizes = [segment.n_documents for segment in self.manifest.segments]
-        with_raw = self.manifest.has_raw
-        self._tables = [
-            DocumentTable(folder, size, with_raw=with_raw)
-            for folder, size in zip(folders, sizes, strict=True)
-        ]
         self._bases = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     @cached_property
     def tokenizer(self) -> TextTokenizer:
-        """The tokenizer it was built with, which also gives the documents back; loaded on first use.
+        """The tokenizer it was built with, which also gives the documents back; made on first use.
 
         Raises:
-            ModelError: the file is no tokenizer.
-            IndexDirError: it is another tokenizer.
+            ModelError: the file was no tokenizer.
+            IndexDirError: it was another tokenizer.
         """
-        tokenizer = TextTokenizer.from_file(self.directory / TOKENIZER_FILE)
+        path = self.directory / self.manifest.tokenizer_file
+        tokenizer = TextTokenizer.from_bytes(self._opened.tokenizer, path)
         if tokenizer.fingerprint != self.manifest.tokenizer:
-            raise self._other_tokenizer()
+            raise other_tokenizer(path)
         return tokenizer
-
-    def _other_tokenizer(self) -> IndexDirError:
-        return IndexDirError(f"{self.directory}: {TOKENIZER_FILE} is not the index's own; {REBUILD}")
 
     # n-grams
 

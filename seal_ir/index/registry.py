@@ -10,6 +10,7 @@ from pathlib import Path
 
 from seal_ir.errors import UsageError
 from seal_ir.formats.named import Places
+from seal_ir.index.leftovers import has_beside
 from seal_ir.index.manifest import MANIFEST
 
 
@@ -77,7 +78,7 @@ def index_directory(name: str, places: Places) -> Path:
         UsageError: as `named_index`, for what does not look like a path.
     """
     directory = Path(name)
-    if (directory / MANIFEST).exists() or os.sep in name or directory.exists():
+    if os.sep in name or directory.exists() or has_beside(directory):
         return directory
     return named_index(name, places).directory
 

@@ -12,7 +12,6 @@ from seal_ir.errors import IndexDirError
 from seal_ir.formats.jsonlines import parse_object
 from seal_ir.formats.passages import json_document
 from seal_ir.index.cutting import tokenised
-from seal_ir.index.manifest import check_files, read_manifest
 from seal_ir.index.reader import Index
 from seal_ir.records import Document
 from seal_ir.text.symbols import Symbols
@@ -37,11 +36,10 @@ def verify_index(
     Raises:
         IndexDirError: the first difference, in one line.
     """
-    manifest = read_manifest(directory)
-    check_files(directory, manifest, max_bytes=float("inf"))
+    index = Index(directory, check="bytes")
+    manifest = index.manifest
     n_bytes = sum(int(entry["size"]) for entry in manifest.files.values())
     say(f"{len(manifest.files)} files, {n_bytes:,} bytes: every size and checksum agrees")
-    index = Index(directory)
     total = index.n_documents
     chosen: list[int] | range = range(total)
     if n_documents is not None and n_documents < total:

@@ -56,9 +56,20 @@ class TextTokenizer:
             ModelError: the file is missing or is no tokenizer.
         """
         try:
-            return cls(path.read_text(encoding="utf-8"))
+            data = path.read_bytes()
         except OSError as error:
             raise ModelError(f"{path}: cannot read the tokenizer: {error.strerror}") from error
+        return cls.from_bytes(data, path)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: Path) -> TextTokenizer:
+        """The tokenizer of the bytes of a `tokenizer.json` file; `path` is where they came from.
+
+        Raises:
+            ModelError: they are no tokenizer.
+        """
+        try:
+            return cls(data.decode("utf-8"))
         except Exception as error:  # noqa: BLE001 - tokenizers raises bare Exception
             raise ModelError(f"{path}: not a tokenizer.json: {error}") from error
 

@@ -18,6 +18,7 @@ from seal_ir.index.reader import Index
 from seal_ir.records import Document
 from tests import tiny
 from tests.commands import ASCII_LOCALE, ROOT, Result, Runner, assert_fault, spawn
+from tests.indexes import part
 
 ODD = "Zürich “quoted” 東京 </s> , a != b"
 DOCUMENTS = [
@@ -121,9 +122,10 @@ def test_a10_a11_folder_gz_and_tsv_are_alike(call: Runner, tmp_path: Path, model
         )
         assert result.code == 0, result.err
         assert documents(tmp_path / str(i)) == DOCUMENTS
-        assert (tmp_path / str(i) / "segment-000000" / "fm.bin").read_bytes() == (
-            tmp_path / "0" / "segment-000000" / "fm.bin"
-        ).read_bytes()
+        assert (
+            part(tmp_path / str(i), "segment-000000/fm.bin").read_bytes()
+            == part(tmp_path / "0", "segment-000000/fm.bin").read_bytes()
+        )
 
 
 def test_a6_duplicate_ids(call: Runner, tmp_path: Path, model: Path) -> None:
@@ -230,7 +232,7 @@ def test_stats_and_verify(call: Runner, corpus: Path, model: Path, tmp_path: Pat
         sound = call(main, "--index", directory, "--verify", *options)
         assert sound.code == 0
         assert sound.out.splitlines()[1].startswith("3 documents (all): ids, texts, tokens and places agree")
-    path = directory / "segment-000000" / "fm.bin"
+    path = part(directory, "segment-000000/fm.bin")
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     assert_fault(call(main, "--index", directory, "--verify"), 1, "fm.bin: damaged, its checksum differs")

@@ -123,11 +123,9 @@ def test_documents_come_back(index: Index) -> None:
     assert document.contents() == f"Paris\n{tiny.SENTENCES[0]}"
 
 
-def test_an_index_says_what_it_needs(index: Index, tmp_path: Path) -> None:
+def test_an_index_says_what_it_needs(index: Index) -> None:
     """Programs from before further fields would take them for text: such an index has a later format."""
-    assert json.loads((index.directory / MANIFEST).read_text())["format"] == 3
-    tiny.build(tmp_path / "plain")
-    assert json.loads((tmp_path / "plain" / MANIFEST).read_text())["format"] == 2
+    assert json.loads((index.directory / MANIFEST).read_text())["format"] > 2
 
 
 def test_verify_takes_further_fields_there_and_back(index: Index) -> None:
@@ -153,7 +151,7 @@ def test_a_manifest_with_impossible_fields(index: Index, tmp_path: Path) -> None
     values = json.loads(path.read_text())
     del values["checksum"]
     for fields in (["body", "title"], ["title"], ["title", "body", "tags"]):
-        changed = values | {"fields": fields}
+        changed = values | {"format": 2, "fields": fields}
         path.write_text(json.dumps(changed | {"checksum": manifest_checksum(changed)}))
         with pytest.raises(IndexDirError, match="its fields are"):
             Index(tmp_path / "index")

@@ -20,6 +20,8 @@ from seal_ir.records import Document
 from tests import tiny
 from tests.indexes import NEW, content
 
+EARLIER = Path(__file__).parents[1] / "data" / "index_v2_native"
+
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -134,7 +136,7 @@ def test_d7_a_full_disk(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             with pytest.raises(IndexDirError, match=told):
                 tiny.build(directory, engine=EngineSpec("sdsl"))
     with monkeypatch.context() as patch:
-        patch.setattr(builder, "replace", full)
+        patch.setattr(builder, "commit", full)
         with pytest.raises(IndexDirError, match="No space left"):
             tiny.build(directory)
     assert content(directory.parent) == {f"{directory.name}/{name}": data for name, data in before.items()}
@@ -156,29 +158,35 @@ def test_the_root_is_no_index() -> None:
         tiny.build(Path("/"))
 
 
-def test_d7_the_new_index_cannot_take_its_place(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", [MANIFEST, "fm.bin"])
+def test_d7_the_new_index_cannot_take_its_place(
+    directory: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = content(directory)
     replace = Path.replace
 
     def refuse(self: Path, target: Path) -> Path:
-        if self.name.endswith(".building"):
+        if self.name == name:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return replace(self, target)
 
     monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(IndexDirError, match="Input/output error"):
         tiny.build(directory, NEW)
+    assert content(directory) == before
     assert Index(directory).n_documents == len(tiny.DOCUMENTS)
     assert [path.name for path in directory.parent.iterdir()] == [directory.name]
 
 
-def test_d7_killed_between_the_two_renames(directory: Path) -> None:
+def test_d7_killed_between_the_two_renames_of_an_earlier_version(directory: Path) -> None:
     working, old = directory.with_name(".index.building"), directory.with_name(".index.old")
-    shutil.copytree(directory, working)
-    directory.rename(old)
+    shutil.copytree(EARLIER, working)
+    shutil.rmtree(directory)
+    shutil.copytree(EARLIER, old)
     with pytest.raises(InputError):
         tiny.build(directory, [])
-    assert Index(directory).n_documents == len(tiny.DOCUMENTS)  # put back, though the build failed
-    shutil.copytree(directory, old)
+    assert Index(directory).n_documents == 4  # put back, though the build failed
+    shutil.copytree(EARLIER, old)
     tiny.build(directory, NEW)
     assert Index(directory).documents([0]) == NEW
     assert [path.name for path in directory.parent.iterdir()] == [directory.name]

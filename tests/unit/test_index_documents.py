@@ -18,6 +18,7 @@ from seal_ir.records import Document
 from seal_ir.text.symbols import BOUNDARY, TITLE_END, stream
 from seal_ir.text.tokenizer import TextTokenizer
 from tests import tiny
+from tests.indexes import part
 
 LONG = " ".join(f"word{i}" for i in range(2000))
 DOCUMENTS = [
@@ -138,7 +139,7 @@ def test_a_tokenizer_that_loses_something_loses_no_text(tmp_path: Path, name: st
 
 def test_exact_texts_are_not_stored_twice(tmp_path: Path) -> None:
     tiny.build(tmp_path / "index", DOCUMENTS)
-    table = DocumentTable(tmp_path / "index" / "segment-000000", len(DOCUMENTS))
+    table = DocumentTable(part(tmp_path / "index", "segment-000000/fm.bin").parent, len(DOCUMENTS))
     assert [table.stored_text(number) for number in range(len(DOCUMENTS))] == [None] * len(DOCUMENTS)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,8 @@ import pytest
 from seal_ir.errors import IndexDirError
 from seal_ir.index import workers
 from seal_ir.index.builder import BuildOptions, build_index
+from seal_ir.index.leftovers import WORKING
+from seal_ir.index.manifest import MANIFEST, read_manifest
 from seal_ir.index.reader import Index
 from seal_ir.records import Document
 from tests import tiny
@@ -63,6 +66,40 @@ def hang(folder, temporary, spec, progress):
 segments.build_segment = hang
 segments.main(sys.argv[1:])
 """
+# Dies in front of a change of the file system, the how manieth it is told.
+CHANGES = """
+import os, signal, sys
+from pathlib import Path
+from tests import tiny
+from tests.indexes import NEW
+
+left = int(sys.argv[2])
+
+def dying(call):
+    def counted(*args, **options):
+        global left
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*args, **options)
+    return counted
+
+for module, name in (
+    (Path, "replace"), (Path, "rename"), (Path, "unlink"), (Path, "write_text"),
+    (os, "unlink"), (os, "rmdir"), (os, "fsync"), (os, "mkdir"),
+):
+    setattr(module, name, dying(getattr(module, name)))
+tiny.build(Path(sys.argv[1]), NEW)
+"""
+ENDLESS = """
+import itertools, sys
+from pathlib import Path
+from tests import tiny
+from tests.indexes import NEW
+for documents in itertools.cycle((NEW, tiny.DOCUMENTS)):
+    tiny.build(Path(sys.argv[1]), documents)
+    print(len(documents), flush=True)
+"""
 
 
 @pytest.fixture
@@ -86,31 +123,85 @@ def killed(directory: Path, phase: str, program: str = "") -> str:
 
 
 def check_old_index_and_rebuild(directory: Path) -> None:
-    assert Index(directory, check="bytes").documents(range(len(tiny.DOCUMENTS))) == tiny.DOCUMENTS
-    refused(directory.with_name(".index.building"))  # an unfinished index is none
+    assert Index(directory).documents(range(len(tiny.DOCUMENTS))) == tiny.DOCUMENTS
+    refused(directory / WORKING)  # an unfinished index is none
     tiny.build(directory, NEW)
-    assert Index(directory, check="bytes").documents([0]) == NEW
-    assert [path.name for path in directory.parent.iterdir()] == [directory.name]
+    assert Index(directory).documents([0]) == NEW
+    assert set(content(directory)) == {*read_manifest(directory).files, MANIFEST}
 
 
-@pytest.mark.parametrize("phase", ["reading", "build_segment", "describe_files"])
+@pytest.mark.parametrize("phase", ["reading", "build_segment", "named_by_content", "commit"])
 def test_d7_killed(directory: Path, phase: str) -> None:
     assert killed(directory, phase) == "ready"
-    debris = directory.with_name(".index.building")
-    assert (debris / "segment-000000" / "ids.arrow").is_file()
-    assert (debris / "segment-000000" / "fm.bin").is_file() == (phase != "build_segment")
+    assert list((directory / WORKING).glob("segment-000000*/ids.arrow"))
+    assert bool(list((directory / WORKING).glob("segment-000000*/fm.bin"))) == (phase != "build_segment")
     check_old_index_and_rebuild(directory)
 
 
-def test_d7_killed_before_the_first_rename(directory: Path) -> None:
-    """The new index is complete, but in the wrong place: the old one is what a reader finds."""
-    assert killed(directory, "replace") == "ready"
-    assert Index(directory.with_name(".index.building"), check="bytes").n_documents == 200 * len(
-        tiny.DOCUMENTS
-    )
-    assert Index(directory).n_documents == len(tiny.DOCUMENTS)
+def test_d7_killed_at_every_change_of_the_directory(directory: Path) -> None:
+    """Each time the old index is there, whole, or the new one; and debris never stops the next build."""
+    tiny.build(directory)
+    whole = content(directory)
+    n_old = n_new = 0
+    for left in range(0, 1000, 5):
+        code = build_until(directory, left)
+        if holds(directory) == NEW:
+            n_new += 1
+        else:
+            n_old += 1
+        if code == 0:
+            break
+        tiny.build(directory)
+        assert content(directory) == whole
+    assert n_old > 3
+    assert n_new > 1
+
+
+def test_d7_a_first_build_that_is_killed_says_so(tmp_path: Path) -> None:
+    told = "incomplete, its first build is still running or was interrupted"
+    n_told, left, code = 0, 0, -1
+    while code != 0:
+        directory = tmp_path / str(left)
+        code = build_until(directory, left)
+        if (directory / MANIFEST).exists():
+            assert holds(directory) == NEW
+        elif directory.exists() and any(directory.iterdir()):
+            n_told += told in refused(directory)
+        tiny.build(directory, NEW)
+        assert set(content(directory)) == {*read_manifest(directory).files, MANIFEST}
+        left += 5
+    assert n_told > 3
+
+
+def test_d7_killed_at_random_moments(directory: Path) -> None:
+    chance = random.Random(0)
+    for _ in range(4):
+        with subprocess.Popen(
+            [sys.executable, "-c", ENDLESS, str(directory)], stdout=subprocess.PIPE, cwd=ROOT
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(chance.random() / 5)
+            process.kill()
+        holds(directory)
     tiny.build(directory, NEW)
-    assert [path.name for path in directory.parent.iterdir()] == [directory.name]
+    assert set(content(directory)) == {*read_manifest(directory).files, MANIFEST}
+
+
+def build_until(directory: Path, n_changes: int) -> int:
+    """Build an index of `NEW` that is killed at a change of the directory; 0 where it comes to its end."""
+    command = [sys.executable, "-c", CHANGES, str(directory), str(n_changes)]
+    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    assert code in (0, -signal.SIGKILL)
+    return code
+
+
+def holds(directory: Path) -> list[Document]:
+    """The documents of the old index or of the new one, whichever the directory holds."""
+    index = Index(directory)
+    documents = index.documents(range(index.n_documents))
+    assert documents in (tiny.DOCUMENTS, NEW)
+    return documents
 
 
 def test_d7_processes_of_a_killed_build_end_with_it(directory: Path) -> None:

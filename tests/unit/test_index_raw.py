@@ -18,6 +18,7 @@ from seal_ir.index.reader import Index
 from seal_ir.records import Document, Ranked
 from seal_ir.search.searcher import SealSearcher
 from tests import tiny
+from tests.indexes import part
 
 KEEP = ReadOptions(keep_raw=True)
 LINES = [
@@ -116,7 +117,7 @@ def test_a_look_up_reads_one_batch_of_a_compressed_file(tmp_path: Path) -> None:
         Document(f"d{i}", "", "t", json.dumps({"id": f"d{i}", "x": "abc" * 500})) for i in range(300)
     ]
     tiny.build(tmp_path / "index", documents, store_raw=True)
-    path = tmp_path / "index" / "segment-000000" / "raw.arrow"
+    path = part(tmp_path / "index", "segment-000000/raw.arrow")
     assert path.stat().st_size < 300 * 1500 / 10
     reader = pa.ipc.open_file(pa.memory_map(str(path)))
     assert [reader.get_batch(i).num_rows for i in range(3)] == [128, 128, 44]
@@ -126,13 +127,13 @@ def test_a_look_up_reads_one_batch_of_a_compressed_file(tmp_path: Path) -> None:
 def test_a_damaged_batch_that_nobody_has_checked(tmp_path: Path) -> None:
     """Batches of zeros, of noise, and cut ones: each is an error in one line, or another text."""
     tiny.build(tmp_path / "index", many(), store_raw=True)
-    path = tmp_path / "index" / "segment-000000" / "raw.arrow"
+    path = part(tmp_path / "index", "segment-000000/raw.arrow")
     whole = path.read_bytes()
     n_told = 0
     for at in range(0, len(whole) - 64, 61):
         path.write_bytes(whole[:at] + b"\xff\0\x7f\x80" * 16 + whole[at + 64 :])
         try:
-            index = Index(tmp_path / "index")
+            index = Index(tmp_path / "index", check="sizes")
             index.raws(range(0, index.n_documents, 50))
         except IndexDirError as error:
             assert f"{path}: damaged" in str(error)

@@ -15,7 +15,6 @@ import pytest
 
 from seal_ir.errors import IndexDirError, ModelError
 from seal_ir.formats.collections import Collection
-from seal_ir.index import reader
 from seal_ir.index.manifest import describe_files
 from seal_ir.index.reader import Index
 from seal_ir.index.stats import as_table, statistics
@@ -23,7 +22,7 @@ from seal_ir.index.verify import verify_index
 from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer
 from seal_ir.text.tokenizer import TextTokenizer
 from tests import tiny
-from tests.indexes import edit
+from tests.indexes import edit, part
 
 DATA = os.environ.get("SEAL_IR_DATA")
 BART = Path(DATA or "", "..", "models", "bart-tokenizer", "tokenizer.json")
@@ -69,9 +68,8 @@ def test_an_index_of_a_tokenizer_that_loses_text(tmp_path: Path) -> None:
     assert said(tmp_path / "index")[1] == "7 documents (all): ids, texts, tokens and places agree"
 
 
-def test_checksums_whatever_the_size(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "_CHECKSUM_LIMIT", 0)
-    path = directory / "segment-000001" / "texts.arrow"
+def test_every_checksum_is_compared(directory: Path) -> None:
+    path = part(directory, "segment-000001/texts.arrow")
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(IndexDirError, match="texts.arrow: damaged, its checksum differs"):
@@ -99,7 +97,7 @@ def spoiled_range(folder: Path) -> None:
 
 
 def spoiled_raw(folder: Path) -> None:
-    shutil.copy(folder.parent / "segment-000001" / "raw.arrow", folder / "raw.arrow")
+    shutil.copy(part(folder.parent, "segment-000001/raw.arrow"), folder / "raw.arrow")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +111,7 @@ def spoiled_raw(folder: Path) -> None:
 )
 def test_files_that_do_not_belong_together(directory: Path, spoil, told: str) -> None:
     """Even where every checksum was made to agree."""
-    spoil(directory / "segment-000000")
+    spoil(part(directory, "segment-000000/fm.bin").parent)
     edit(directory, files=describe_files(directory))
     with pytest.raises(IndexDirError, match=told) as error:
         said(directory)
@@ -140,7 +138,7 @@ def test_faults_while_reading_are_told_in_one_line(directory: Path, monkeypatch:
 @pytest.mark.parametrize("name", ["ids.arrow", "by_id.npy", "texts.arrow", "tokenizer.json"])
 def test_unchecked_damage_never_crashes(directory: Path, name: str) -> None:
     """Flipped bytes that a check of sizes lets through: an error or another answer, never an abort."""
-    path = directory / name if name == "tokenizer.json" else directory / "segment-000000" / name
+    path = part(directory, name if name == "tokenizer.json" else f"segment-000000/{name}")
     whole = path.read_bytes()
     chance = random.Random(0)
     for _ in range(150):
@@ -149,7 +147,7 @@ def test_unchecked_damage_never_crashes(directory: Path, name: str) -> None:
             spoiled[at] = chance.randrange(256)
         path.write_bytes(spoiled)
         try:
-            index = Index(directory)
+            index = Index(directory, check="sizes")
             for number in range(index.n_documents):
                 index.number(index.docid(number))
             index.documents(range(index.n_documents))
@@ -170,7 +168,7 @@ def test_statistics(original: Path, tmp_path: Path) -> None:
     assert (values["n_documents"], values["raw"], values["format"], len(values["segments"])) == (
         7,
         True,
-        2,
+        4,
         2,
     )
     assert sum(segment["n_tokens"] for segment in values["segments"]) == values["n_tokens"]

@@ -1,0 +1,105 @@
+"""Opening one generation of an index as a whole, while builds may replace it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.index.documents import DocumentTable
+from seal_ir.index.engine import SDSL, Engine, open_engine
+from seal_ir.index.manifest import MANIFEST, REBUILD, Manifest, check_bytes, check_files, read_manifest
+from seal_ir.index.segments import ENGINE_FILE
+
+Check = Literal["bytes", "sizes"]
+_ATTEMPTS = 100  # generations that may come and go while one is being opened
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Everything of one generation, open or in memory: no file of it is looked for again.
+
+    Attributes:
+        manifest: what it holds.
+        tokenizer: the bytes of the tokenizer's file.
+        engines: of the segments, in document order.
+        tables: the documents of the segments.
+    """
+
+    manifest: Manifest
+    tokenizer: bytes
+    engines: list[Engine]
+    tables: list[DocumentTable]
+
+
+def open_generation(directory: Path, check: Check) -> Opened:
+    """Open the files of the manifest that is in the directory now.
+
+    Where a build has replaced it meanwhile, files may be gone: then those of the new manifest are opened.
+
+    Raises:
+        IndexDirError: not an index, damaged, or of another format.
+        UsageError: `check` is unknown.
+    """
+    if check not in get_args(Check):
+        raise UsageError(f"check is {check!r}; choose one of {', '.join(get_args(Check))}")
+    for _ in range(_ATTEMPTS):
+        stamp = _stamp(directory)
+        try:
+            return _opened(directory, check)
+        except IndexDirError:
+            if _stamp(directory) == stamp:
+                raise
+    raise IndexDirError(
+        f"{directory}: replaced {_ATTEMPTS} times while it was being opened; wait for the builds to end"
+        " (python -m seal_ir.index)"
+    )
+
+
+def other_tokenizer(path: Path) -> IndexDirError:
+    """The error for a tokenizer that is not the manifest's."""
+    return IndexDirError(f"{path.parent}: {path.name} is not the index's own; {REBUILD}")
+
+
+def _stamp(directory: Path) -> tuple[int, ...]:
+    """What differs between any two manifests that were put in place."""
+    try:
+        status = (directory / MANIFEST).stat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
+
+
+def _opened(directory: Path, check: Check) -> Opened:
+    manifest = read_manifest(directory)
+    # The sdsl engine trusts its file, and reads all of it: that is compared before, whatever is asked for.
+    trusted = {f"{segment.name}/{ENGINE_FILE}" for segment in manifest.segments if segment.engine == SDSL}
+    if not trusted <= manifest.files.keys():
+        raise IndexDirError(f"{directory / MANIFEST}: damaged (a segment has no engine); {REBUILD}")
+    check_files(directory, manifest, manifest.files if check == "bytes" else trusted)
+    with_raw = manifest.has_raw
+    return Opened(
+        manifest,
+        _tokenizer(directory, manifest, check),
+        [open_engine(part.engine, directory / part.name / ENGINE_FILE) for part in manifest.segments],
+        [
+            DocumentTable(directory / part.name, part.n_documents, with_raw=with_raw)
+            for part in manifest.segments
+        ],
+    )
+
+
+def _tokenizer(directory: Path, manifest: Manifest, check: Check) -> bytes:
+    """The bytes of the tokenizer's file, whose checksum is the tokenizer's fingerprint."""
+    path = directory / manifest.tokenizer_file
+    if manifest.files.get(path.name, {}).get("sha256") != manifest.tokenizer:
+        raise other_tokenizer(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise IndexDirError(f"{path}: cannot be read ({error.strerror}); {REBUILD}") from error
+    if check == "bytes":
+        check_bytes(path, hashlib.sha256(data).hexdigest(), manifest.files[path.name])
+    return data
