@@ -9,6 +9,7 @@ from seal_ir.errors import InputError
 from seal_ir.formats.collections import Collection, ReadOptions
 from seal_ir.formats.files import shown
 from seal_ir.formats.named import Places
+from seal_ir.formats.pipes import rereadable
 from seal_ir.index.manifest import MANIFEST
 from seal_ir.index.reader import Index
 
@@ -45,6 +46,7 @@ def collection_texts(kind: str, path: Path) -> Texts:
         UsageError: no such kind of collection.
         InputError: no such file; when called also an unreadable one, or an id that comes twice.
     """
+    path = rereadable(path)
     Collection(kind, path)  # faults in the options are told before anything is read
 
     def bodies(docids: Iterable[str]) -> dict[str, str]:

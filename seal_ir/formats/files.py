@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import secrets
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -14,6 +13,15 @@ from typing import Self, TextIO
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.compression import READ_SUFFIXES, REFUSED_SUFFIXES, open_bytes
+from seal_ir.formats.outputs import (
+    STDOUT,
+    check_several,
+    is_stream,
+    make_parents,
+    open_temporary,
+    stdout_stream,
+)
+from seal_ir.formats.pipes import is_special, rereadable
 
 BOM = b"\xef\xbb\xbf"
 _DISK_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
@@ -26,10 +34,13 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 def is_file(path: Path) -> bool:
-    """Whether a file is there; also False where the system refuses to look (name too long, no permission)."""
+    """Whether something is there that can be read as a file, a pipe or a device included.
+
+    False also where the system refuses to look (name too long, no permission).
+    """
     try:
-        return path.is_file()
-    except OSError:
+        return path.is_file() or is_special(path)
+    except (OSError, ValueError):
         return False
 
 
@@ -78,9 +89,9 @@ def expand_input(path: Path, suffixes: Collection[str]) -> list[Path]:
     Raises:
         InputError: nothing is there, or the folder has no such file.
     """
-    path = Path(path)
     if is_file(path):
-        return [path]
+        return [rereadable(path)]
+    path = Path(path)
     if not os.access(path, os.R_OK) or not path.is_dir():
         raise InputError(f"{path}: no such file or folder, or not readable; check the path")
     endings = tuple(
@@ -120,23 +131,27 @@ def _walk(root: Path) -> Iterator[Path]:
 def atomic_writer(path: Path) -> Iterator[TextIO]:
     """Text stream whose content appears at `path` in one step when the block ends without an exception.
 
-    Missing parent folders are made. A link is followed. What is no regular file (/dev/stdout, a pipe)
-    is written directly.
+    Missing parent folders are made, see `make_parents`. A link is followed. `-` is stdout; that and what is
+    no regular file (/dev/stdout, a pipe) is written directly.
 
     Raises:
         UsageError: the path is a folder or cannot be written, or the disk is full.
     """
     path = Path(path)
+    if path == STDOUT:
+        with stdout_stream() as stream:
+            yield stream
+        return
     try:
-        target, temporary = _places(path)
-        stream = (temporary or target).open("x" if temporary else "w", encoding="utf-8", newline="\n")
+        target, temporary, stream = _opened(path)
     except OSError as error:
         raise _unwritable(path, error) from error
     try:
         yield stream
-        stream.close()
+        stream.flush()
         if temporary:
-            temporary.replace(target)
+            temporary.replace(target)  # while it is locked
+        stream.close()
     except BaseException as error:
         with suppress(OSError):
             stream.close()
@@ -182,19 +197,18 @@ class AtomicFile:
         return self._stream
 
 
-def _places(path: Path) -> tuple[Path, Path | None]:
-    """File to write in the end, and the new file beside it to write first (None for pipes and devices)."""
+def _opened(path: Path) -> tuple[Path, Path | None, TextIO]:
+    """File to write in the end, the hidden one to write first (None for streams), and what is open."""
     if path.is_dir():
         raise UsageError(f"{path}: is a folder; name a file to write")
-    if path.parts[:2] == ("/", "dev") or (path.exists() and not path.is_file()):
-        return path, None
+    if is_stream(path):
+        return path, None, path.open("w", encoding="utf-8", newline="\n")
+    check_several(path)
     target = Path(os.path.realpath(path))
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_parents(target)
     if target.exists() and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    # The name is cut by bytes to what every file system takes.
-    stem = os.fsdecode(os.fsencode(target.name)[:200])
-    return target, target.with_name(f".{stem}.{secrets.token_hex(4)}.tmp")
+    return target, *open_temporary(target)
 
 
 def _unwritable(path: Path, error: OSError) -> UsageError:

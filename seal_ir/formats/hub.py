@@ -19,6 +19,7 @@ from seal_ir.errors import InputError
 from seal_ir.formats.compression import READ_SUFFIXES
 from seal_ir.formats.files import expand_input, is_file, shown
 from seal_ir.formats.passages import ID_KEYS, TEXT_KEYS, Record, json_document, read_json
+from seal_ir.formats.pipes import is_special, rereadable
 from seal_ir.records import Document
 
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(:[^:/]*(:.+)?)?")
@@ -54,7 +55,9 @@ def find_dataset(source: Path) -> list[Path]:
     if is_file(path):
         if not path.name.lower().endswith((".parquet", *_JSON)):
             raise InputError(f"{path}: not a data file by its name; expected .parquet, .jsonl or .json")
-        return [path]
+        if is_special(path) and path.name.lower().endswith(".parquet"):
+            raise InputError(f"{path}: Parquet is not read from a pipe; give a file")
+        return [rereadable(path)]
     return expand_input(path, (".parquet", ".jsonl"))
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple, TextIO
 from seal_ir.errors import InputError
 from seal_ir.formats.compression import open_bytes
 from seal_ir.formats.files import BOM, iter_lines, open_text, shown
+from seal_ir.formats.pipes import rereadable
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
@@ -98,6 +99,7 @@ def iter_texts(path: Path) -> Iterator[tuple[int, object, str]]:
     Raises:
         InputError: the file breaks JSON's syntax; what follows the fault cannot be trusted.
     """
+    path = rereadable(path)  # a fault is looked for again
     with open_text(path) as stream:
         scanner = _Scanner(path, stream)
         if scanner.peek() != "[":

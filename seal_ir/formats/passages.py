@@ -16,6 +16,7 @@ from seal_ir.formats.jsonlines import (
     iter_texts,
     parse_object,
 )
+from seal_ir.formats.pipes import KeptPipe, rereadable
 from seal_ir.formats.quoted import quoted_rows
 from seal_ir.records import Document
 
@@ -39,6 +40,7 @@ def read_json(
         keep_raw: let documents have the text of their objects, byte for byte, as `raw`.
         fields: see `json_document`.
     """
+    path = rereadable(path)
     mark = first_mark(path)
     if mark == "[" or (mark == "{" and _is_dot_json(path) and not _has_whole_line(path)):
         for number, value, text in iter_texts(path):
@@ -54,8 +56,8 @@ def _with_raw(record: Record, raw: str | None) -> Record:
 
 
 def _is_dot_json(path: Path) -> bool:
-    """Whether the name ends in .json or a compressed form of it."""
-    return ".json" in {suffix.lower() for suffix in path.suffixes[-2:]}
+    """Whether the name ends in .json or a compressed form of it, or is a pipe's, which says nothing."""
+    return ".json" in {suffix.lower() for suffix in path.suffixes[-2:]} or isinstance(path, KeptPipe)
 
 
 def _has_whole_line(path: Path) -> bool:

@@ -12,6 +12,7 @@ from seal_ir.formats.identified import JsonRecord, array_records, by_topic, json
 from seal_ir.formats.jsonlines import Malformed, id_fault, parse_object
 from seal_ir.formats.kilt import is_kilt, read_inputs, read_kilt
 from seal_ir.formats.nq import NqRecord, parse_nq_line, read_dpr_csv, read_nq
+from seal_ir.formats.pipes import rereadable
 from seal_ir.formats.sgml import looks_like_sgml, read_sgml
 from seal_ir.records import Query
 
@@ -34,7 +35,7 @@ def read_topics(path: Path, topics_format: str = "auto") -> list[Query]:
         InputError: the file cannot be read or has no topics, a line breaks the format, or an id comes twice.
         UsageError: no such format.
     """
-    path = Path(path)
+    path = rereadable(path)
     queries = by_topic(path, _READERS[resolve_format(path, topics_format)](path))
     if not queries:
         raise InputError(f"{path}: holds no topics; check that it is the file you mean")
@@ -47,8 +48,9 @@ def datapoint_inputs(path: Path, queries: Iterable[Query], topics_format: str = 
     Raises:
         InputError, UsageError: as `read_topics`.
     """
-    if resolve_format(Path(path), topics_format) == "kilt":
-        return read_inputs(Path(path))
+    path = rereadable(path)
+    if resolve_format(path, topics_format) == "kilt":
+        return read_inputs(path)
     return {query.id: query.text for query in queries}
 
 

@@ -12,6 +12,7 @@ from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.files import AtomicFile, first_line, iter_lines, shown
 from seal_ir.formats.jsonlines import parse_object
 from seal_ir.formats.kilt import datapoint, provenance_qrels
+from seal_ir.formats.pipes import rereadable
 from seal_ir.records import Hit
 
 OUTPUT_FORMATS = ("trec", "msmarco", "kilt")
@@ -44,6 +45,7 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     Raises:
         InputError: a line has not four columns, a grade is not an integer, or a document comes twice.
     """
+    path = rereadable(path)
     if has_datapoints(path):
         return provenance_qrels(path)
     qrels: dict[str, dict[str, int]] = {}

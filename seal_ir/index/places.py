@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from seal_ir.errors import UsageError
+from seal_ir.formats.outputs import make_parents
 from seal_ir.index.manifest import MANIFEST
 
 try:
@@ -32,7 +33,7 @@ def working_folder(directory: Path) -> Iterator[Path]:
     """
     working = directory.with_name(f".{directory.name}.building")
     lock = directory.with_name(f".{directory.name}.lock")
-    directory.parent.mkdir(parents=True, exist_ok=True)
+    make_parents(directory)
     with lock.open("wb") as file:
         if not _locked(file, lock):
             raise UsageError(f"{directory}: another process is building this index; wait for it")

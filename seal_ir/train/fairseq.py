@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from transformers import BartConfig, BartForConditionalGeneration
 
 from seal_ir.errors import ModelError, UsageError
+from seal_ir.formats.outputs import make_parents
 from seal_ir.text.description import SEQ2SEQ, SEQ2SEQ_TEMPLATE, ModelDescription
 from seal_ir.text.pretrained import find_model, load_tokenizer, tokenizer_definition
 from seal_ir.text.tokenizer import TextTokenizer
@@ -114,7 +115,7 @@ def _new_folder(path: Path) -> Iterator[Path]:
         raise UsageError(f"{path}: exists already; give another --output, or remove it")
     target = path.absolute()
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_parents(target)
         made = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name[:100]}."))
     except OSError as error:
         raise _unwritable(path, error) from error
