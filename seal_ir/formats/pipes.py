@@ -11,8 +11,9 @@ import os
 import shutil
 import stat
 import tempfile
+import weakref
 from pathlib import Path, PosixPath
-from typing import IO, Any
+from typing import Any
 
 from seal_ir.errors import InputError
 
@@ -22,14 +23,15 @@ _CHUNK_BYTES = 1 << 20
 class KeptPipe(PosixPath):
     """The path of a pipe or a device, with what came out of it; `open_file` gives that, again and again."""
 
-    kept: IO[bytes] | None = None
+    kept: int | None = None  # handle of the temporary file
 
 
 class _Content(io.RawIOBase):
     """One reading of what is kept, with a place of its own, so that several can go on side by side."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._at = file, 0
+    def __init__(self, path: KeptPipe, handle: int) -> None:
+        self._path = path  # whose handle lasts as long as it does
+        self._handle, self._at = handle, 0
 
     def readable(self) -> bool:
         return True
@@ -38,7 +40,7 @@ class _Content(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: os.fstat(self._file.fileno()).st_size}
+        starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: os.fstat(self._handle).st_size}
         self._at = max(0, starts[whence] + offset)
         return self._at
 
@@ -46,7 +48,7 @@ class _Content(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        chunk = os.pread(self._file.fileno(), len(buffer), self._at)
+        chunk = os.pread(self._handle, len(buffer), self._at)
         buffer[: len(chunk)] = chunk
         self._at += len(chunk)
         return len(chunk)
@@ -84,14 +86,16 @@ def rereadable(path: Path) -> Path:
         ) from error
     with source:
         try:
-            found.kept = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the path
-            shutil.copyfileobj(source, found.kept, _CHUNK_BYTES)
-            found.kept.flush()
+            with tempfile.TemporaryFile() as file:
+                shutil.copyfileobj(source, file, _CHUNK_BYTES)
+                file.flush()
+                found.kept = os.dup(file.fileno())
         except OSError as error:
             raise InputError(
                 f"{path}: its content cannot be kept in a temporary file ({error.strerror}); set TMPDIR to a"
                 " folder with room, or give a file"
             ) from error
+    weakref.finalize(found, os.close, found.kept)
     return found
 
 
@@ -104,5 +108,5 @@ def open_file(path: Path) -> io.BufferedReader:
     """
     path = rereadable(path)
     if isinstance(path, KeptPipe) and path.kept is not None:
-        return io.BufferedReader(_Content(path.kept), _CHUNK_BYTES)
+        return io.BufferedReader(_Content(path, path.kept), _CHUNK_BYTES)
     return path.open("rb")
