@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import BinaryIO
 
@@ -45,6 +46,16 @@ def working_folder(directory: Path) -> Iterator[Path]:
         finally:
             shutil.rmtree(working, ignore_errors=True)
             lock.unlink(missing_ok=True)
+
+
+def clear_killed(folder: Path, prefix: str) -> None:
+    """Remove what killed builds left of directories in a folder whose names begin with the prefix."""
+    for working in folder.glob(f".{escape(prefix)}*.building"):
+        lock = working.with_suffix(".lock")
+        with suppress(OSError), lock.open("ab") as file:
+            if _locked(file, lock):
+                shutil.rmtree(working, ignore_errors=True)
+                lock.unlink(missing_ok=True)
 
 
 def replace(directory: Path, working: Path) -> None:
