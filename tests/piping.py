@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 Piped = Callable[[bytes, str], Path]
@@ -42,6 +42,6 @@ def pipes(folder: Path) -> Iterator[Piped]:
 
 def _feed(content: bytes, into: Path | int) -> None:
     """Writes in pieces of odd sizes, so that no reading finds all that it would like to."""
-    with open(into, "wb", buffering=0) as file:  # noqa: PTH123 - a handle, or a path
+    with suppress(BrokenPipeError), open(into, "wb", buffering=0) as file:  # noqa: PTH123 - handle or path
         for at in range(0, len(content), 4001):
             file.write(content[at : at + 4001])

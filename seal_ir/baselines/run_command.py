@@ -16,6 +16,7 @@ from seal_ir.baselines.bm25 import Source, build, check_source, is_lucene_index
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds, read_ids
 from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.kinds import kind_named
 from seal_ir.formats.named import Places, resolve_topics
 from seal_ir.formats.outputs import is_stream
 from seal_ir.formats.topics import read_topics
@@ -78,7 +79,7 @@ def read_named_topics(name: str) -> list[Query]:
 def source_of(args: argparse.Namespace) -> Source:
     """What `--input` and the options beside it say, for comparison with an index that is there."""
     return Source(
-        args.collection,
+        kind_named(args.collection),
         str(args.input.resolve() if args.input.exists() else args.input),  # a hub name stays one
         str(args.include_ids.resolve()) if args.include_ids else None,
         args.duplicates,
@@ -95,7 +96,10 @@ def collection_of(args: argparse.Namespace, **changes: Any) -> Collection:
     """
     include = read_ids(args.include_ids) if args.include_ids else None
     options = ReadOptions(duplicates=args.duplicates, malformed=args.malformed, include_ids=include)
-    return Collection(args.collection, args.input, replace(options, **changes))
+    collection = Collection(args.collection, args.input, replace(options, **changes))
+    if collection.note:
+        sys.stderr.write(f"{collection.note}\n")
+    return collection
 
 
 def prepare_lucene(args: argparse.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -47,7 +48,9 @@ def collection_texts(kind: str, path: Path) -> Texts:
         InputError: no such file; when called also an unreadable one, or an id that comes twice.
     """
     path = rereadable(path)
-    Collection(kind, path)  # faults in the options are told before anything is read
+    note = Collection(kind, path).note  # faults in the options are told before anything is read
+    if note:
+        sys.stderr.write(f"{note}\n")
 
     def bodies(docids: Iterable[str]) -> dict[str, str]:
         options = ReadOptions(malformed="skip", include_ids=frozenset(docids))

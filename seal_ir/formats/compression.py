@@ -30,6 +30,7 @@ MAGIC = {
     "7z": (b"7z\xbc\xaf\x27\x1c",),
     "lz4": (b"\x04\x22\x4d\x18",),
     "compress": (b"\x1f\x9d", b"\x1f\xa0"),
+    "Parquet": (b"PAR1",),
     "UTF-16": (b"\xff\xfe", b"\xfe\xff"),
 }
 READ_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
@@ -168,4 +169,6 @@ def _opener(path: Path, kind: str) -> Callable[[BinaryIO], BinaryIO]:
         return openers[kind]
     if kind == "UTF-16":
         raise InputError(f"{path}: is UTF-16, UTF-8 is needed; convert it with iconv -f UTF-16 -t UTF-8")
+    if kind == "Parquet":
+        raise InputError(f"{path}: is a Parquet file; documents are read from it with --collection HFDataset")
     raise InputError(f"{path}: {kind} files are not read; unpack it, or compress with gzip")

@@ -13,6 +13,7 @@ from typing import Self, TextIO
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.compression import READ_SUFFIXES, REFUSED_SUFFIXES, open_bytes
+from seal_ir.formats.layouts import Documents, without_queries
 from seal_ir.formats.outputs import (
     STDOUT,
     check_several,
@@ -24,6 +25,7 @@ from seal_ir.formats.outputs import (
 from seal_ir.formats.pipes import is_special, rereadable
 
 BOM = b"\xef\xbb\xbf"
+BOM_TEXT = "\ufeff"
 _DISK_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
@@ -56,12 +58,17 @@ def iter_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Line numbers from 1 and lines, without LF or CR LF, of a plain or compressed UTF-8 file.
 
     Raises:
-        InputError: the file cannot be read, or a line is not UTF-8.
+        InputError: the file cannot be read, a line is not UTF-8, or one but the first has the mark.
     """
     with open_bytes(path) as stream:
         for number, raw in enumerate(stream, start=1):
             if number == 1:
                 raw = raw.removeprefix(BOM)
+            elif raw.startswith(BOM):
+                raise InputError(
+                    f"{path}:{number}: begins with a byte order mark, as where files were put together;"
+                    " remove it"
+                )
             raw = raw.removesuffix(b"\n").removesuffix(b"\r")
             try:
                 yield number, raw.decode("utf-8")
@@ -80,32 +87,49 @@ def first_line(path: Path) -> str:
 
 
 def expand_input(path: Path, suffixes: Collection[str]) -> list[Path]:
+    """`find_documents` without its note."""
+    return find_documents(path, suffixes).paths
+
+
+def find_documents(path: Path, suffixes: Collection[str]) -> Documents:
     """The file itself, or the files below a folder with one of the suffixes, sorted by name.
 
     A suffix also stands for its compressed forms (`.jsonl` for `.jsonl.gz`), those that cannot be read
     included, so that opening reports them instead of leaving them out. Hidden files and folders are
-    passed over. Links to folders are followed.
+    passed over. Links to folders are followed. Of a folder in BEIR's layout only the corpus is taken.
 
     Raises:
         InputError: nothing is there, or the folder has no such file.
     """
     if is_file(path):
-        return [rereadable(path)]
+        return Documents([rereadable(path)])
     path = Path(path)
     if not os.access(path, os.R_OK) or not path.is_dir():
         raise InputError(f"{path}: no such file or folder, or not readable; check the path")
     endings = tuple(
         suffix + packed for suffix in suffixes for packed in ("", *READ_SUFFIXES, *REFUSED_SUFFIXES)
     )
-    names = list(_walk(path))
-    found = [name for name in names if name.name.lower().endswith(endings)]
+    names = sorted(_walk(path), key=lambda name: name.relative_to(path).as_posix())
+    documents = without_queries(path, names)
+    found = [name for name in documents.paths if name.name.lower().endswith(endings)]
     if not found:
-        seen = f"its {len(names)} files have other names" if names else "it is empty"
         expected = ", ".join(suffixes)
         raise InputError(
-            f"{path}: no file to read in this folder, {seen}; expected {expected} (or {expected}.gz)"
+            f"{path}: no file to read in this folder, {_seen(names, documents)};"
+            f" expected {expected} (or {expected}.gz)"
         )
-    return sorted(found, key=lambda name: name.relative_to(path).as_posix())
+    return documents._replace(paths=found)
+
+
+def _seen(names: list[Path], documents: Documents) -> str:
+    """What is in a folder in which nothing is to be read."""
+    if not names:
+        return "it is empty"
+    if documents.note:
+        return "it is laid out as BEIR's, whose corpus is a JsonCollection"
+    tables = any(".tsv" in name.suffixes for name in names)
+    hint = ", some are tables: add --collection TsvCollection" if tables else ""
+    return f"its {len(names)} files have other names{hint}"
 
 
 def _walk(root: Path) -> Iterator[Path]:

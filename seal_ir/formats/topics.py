@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.files import iter_lines, shown
 from seal_ir.formats.identified import JsonRecord, array_records, by_topic, json_records, text_of
-from seal_ir.formats.jsonlines import Malformed, id_fault, parse_object
+from seal_ir.formats.jsonlines import Malformed, id_fault, iter_values, parse_object
+from seal_ir.formats.keyed import is_keyed, read_keyed
 from seal_ir.formats.kilt import is_kilt, read_inputs, read_kilt
 from seal_ir.formats.nq import NqRecord, parse_nq_line, read_dpr_csv, read_nq
 from seal_ir.formats.pipes import rereadable
@@ -70,8 +72,8 @@ def resolve_format(path: Path, topics_format: str) -> str:
 def detect_format(path: Path) -> str:
     """Format of a topics or answers file, by the first line that has text on it and never by its name.
 
-    It is `jsonl`, `kilt`, `dpr-json`, `trec`, `nq` or `tsv`; DPR's CSV is taken for `nq`, which reads
-    all of it but line breaks in questions.
+    It is `jsonl`, `kilt`, `map-json`, `dpr-json`, `trec`, `nq` or `tsv`; DPR's CSV is taken for `nq`, which
+    reads all of it but line breaks in questions.
 
     Raises:
         InputError: the file cannot be read or is blank, or the line fits none of them.
@@ -80,8 +82,7 @@ def detect_format(path: Path) -> str:
         if not line or line.isspace():
             continue
         if line.lstrip().startswith("{"):
-            record = parse_object(line)
-            return "kilt" if isinstance(record, dict) and is_kilt(record) else "jsonl"
+            return _object_format(path, line)
         if parse_nq_line(line) is not None:
             return "nq"
         if _ARRAY.match(line):
@@ -95,6 +96,17 @@ def detect_format(path: Path) -> str:
             ' question, or JSON lines with "qid" and "question"'
         )
     raise InputError(f"{path}: is blank; check that it is the file you mean")
+
+
+def _object_format(path: Path, line: str) -> str:
+    """Format of a file that begins with an object, which this line may hold the whole of."""
+    record: object = parse_object(line)
+    if isinstance(record, Malformed):  # one over several lines, or a fault that reading will tell
+        with suppress(InputError):
+            record = next((value for _, value in iter_values(path)), None)
+    if isinstance(record, dict) and is_kilt(record):
+        return "kilt"
+    return "map-json" if isinstance(record, dict) and is_keyed(record) else "jsonl"
 
 
 def _read_tsv(path: Path) -> Texts:
@@ -124,6 +136,10 @@ def _read_jsonl(path: Path) -> Texts:
     return _texts(path, json_records(path))
 
 
+def _read_map(path: Path) -> Texts:
+    return _texts(path, read_keyed(path))
+
+
 def _read_dpr_json(path: Path) -> Texts:
     return _texts(path, array_records(path))
 
@@ -144,6 +160,7 @@ _READERS: dict[str, Callable[[Path], Texts]] = {
     "tsv": _read_tsv,
     "nq": _read_nq,
     "jsonl": _read_jsonl,
+    "map-json": _read_map,
     "dpr-json": _read_dpr_json,
     "dpr-csv": _read_dpr_csv,
     "kilt": read_kilt,

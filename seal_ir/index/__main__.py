@@ -199,6 +199,8 @@ def _check_import(args: argparse.Namespace) -> None:
 def _print_result(
     args: argparse.Namespace, collection: Collection | PublishedCollection, manifest: Manifest, seconds: float
 ) -> None:
+    if collection.note:
+        print(collection.note, file=sys.stderr)
     print(collection.counts)
     for fault in collection.faults:
         print(f"skipped: {fault}", file=sys.stderr)

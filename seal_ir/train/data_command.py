@@ -234,7 +234,9 @@ def _settings(
     What earlier versions did not have is left out where it changes nothing, so that their sets are known.
     """
     reading = ReadOptions(fields=tuple(args.fields))
-    collection = Collection(args.collection, args.input, reading).paths if args.input else []
+    collection = Collection(args.collection, args.input, reading) if args.input else None
+    if collection is not None and collection.note:
+        sys.stderr.write(f"{collection.note}\n")
     later = {"values": bool(args.fields), "document_titles": options.document_titles != _TITLES}
     kept = {name: value for name, value in asdict(options).items() if later.get(name, True)}
     return {
@@ -243,7 +245,10 @@ def _settings(
         "options": kept,
         "pairs": _stamps(args.pairs),
         "judged": [{"kind": kind, "files": _stamps([topics, qrels])} for topics, qrels, kind in judged],
-        "collection": {"kind": args.collection, "files": _stamps(collection)},
+        "collection": {
+            "kind": collection.kind if collection is not None else args.collection,
+            "files": _stamps(collection.paths if collection is not None else []),
+        },
         "knowledge_source": _stamps([args.knowledge_source] if args.knowledge_source else []),
         "unsupervised": args.unsupervised or _bare(args, judged),
         "documents": args.documents,
