@@ -92,8 +92,9 @@ def text_of(record: JsonRecord) -> str | Malformed:
 def answers_of(record: JsonRecord) -> list[str] | Malformed:
     """The answers under the first of `ANSWER_KEYS` that the record has, in any letter case.
 
-    They are a list of strings; or an object with `text` (SQuAD's) or `value` and `aliases` (TriviaQA's), each
-    a string or a list, or a list of such objects, out of which none comes twice; under "answer" also a string.
+    They are a list of strings; or an object with `text` (SQuAD's) or `value` and `aliases` (TriviaQA's),
+    each a string or a list, or a list of such objects, out of which none comes twice. "answer" may be a
+    string.
     """
     found = {name.lower(): name for name in record}
     key = next((name for name in ANSWER_KEYS if name in found), None)
@@ -129,8 +130,7 @@ def _in_object(value: JsonRecord) -> list[str] | Malformed:
         known = ", ".join(_ANSWER_TEXTS)
         return Malformed(f"an answer has the keys {shown(', '.join(value))}; its text is read under {known}")
     texts = [text for part in parts for text in (part if isinstance(part, list) else [part])]
-    odd = next((text for text in texts if not isinstance(text, str)), None)
-    if odd is not None or None in texts:
-        return Malformed(f"answer {shown(odd)} is not a string; put it in quotes")
+    if any(isinstance(text, dict) for text in texts):
+        return Malformed(f"answer {shown(value)} holds objects in an object; write a list of strings")
     found = _listed(texts)
     return found if isinstance(found, Malformed) else list(dict.fromkeys(found))

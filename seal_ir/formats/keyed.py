@@ -1,4 +1,4 @@
-"""Topics as one JSON object from ids to questions: Pyserini's `{"1": {"title": "..."}}`, or `{"1": "..."}`."""
+"""Topics as an object from ids to questions: Pyserini's `{"1": {"title": "..."}}`, or `{"1": "..."}`."""
 
 from __future__ import annotations
 
