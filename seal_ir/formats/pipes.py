@@ -6,6 +6,7 @@ look would find nothing, so all that comes out of it is kept, in a temporary fil
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shutil
@@ -79,7 +80,7 @@ def rereadable(path: Path) -> Path:
         return path
     found = KeptPipe(path)
     try:
-        source = path.open("rb")
+        source = _opened(path)
     except OSError as error:
         raise InputError(
             f"{path}: cannot be read ({error.strerror}); check the name and its permissions"
@@ -97,6 +98,18 @@ def rereadable(path: Path) -> Path:
             ) from error
     weakref.finalize(found, os.close, found.kept)
     return found
+
+
+def _opened(path: Path) -> io.BufferedReader:
+    """A pipe or device, open. A socket, as stdin may be, cannot be opened by its name, but by its number."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        number = "0" if path == Path("/dev/stdin") else path.name
+        own = path.parent in (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd")) and number.isdecimal()
+        if error.errno != errno.ENXIO or not own:
+            raise
+        return os.fdopen(os.dup(int(number)), "rb")
 
 
 def open_file(path: Path) -> io.BufferedReader:

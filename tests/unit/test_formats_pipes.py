@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -159,6 +160,22 @@ def test_stdin_is_read_by_its_name() -> None:
     content = _lines("1 Q0 d@ 1 -@ tag")(5000)
     done = subprocess.run([sys.executable, "-c", program], input=content, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (0, b"5000\n"), done.stderr
+
+
+def test_stdin_may_be_a_socket() -> None:
+    """As below some servers and remote shells; a socket cannot be opened by its name."""
+    ours, theirs = socket.socketpair()
+    program = (
+        "from pathlib import Path; from seal_ir.formats.trec import read_run;"
+        "print(len(read_run(Path('/dev/stdin'))['1']))"
+    )
+    with ours, theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-c", program], stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        ours.sendall(_lines("1 Q0 d@ 1 -@ tag")(100))
+        ours.shutdown(socket.SHUT_WR)
+        assert process.communicate(timeout=60)[0] == b"100\n"
 
 
 def test_what_came_out_of_a_pipe_is_read_side_by_side(piped: Piped) -> None:
