@@ -22,9 +22,22 @@ _CHUNK_BYTES = 1 << 20
 
 
 class KeptPipe(PosixPath):
-    """The path of a pipe or a device, with what came out of it; `open_file` gives that, again and again."""
+    """The path of a pipe or a device, with what came out of it.
+
+    `open_file` gives that, again and again, and so do the reading methods of a path.
+    """
 
     kept: int | None = None  # handle of the temporary file
+
+    def read_bytes(self) -> bytes:
+        """All that came out."""
+        with open_file(self) as file:
+            return file.read()
+
+    def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
+        """The same as text, line ends as they are read from files."""
+        with io.TextIOWrapper(open_file(self), encoding, errors) as file:
+            return file.read()
 
 
 class _Content(io.RawIOBase):

@@ -20,6 +20,7 @@ from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.named import Places, resolve_topics
 from seal_ir.formats.outputs import is_stream
 from seal_ir.formats.pages import first_hits, fold_hits
+from seal_ir.formats.pipes import rereadable
 from seal_ir.formats.topics import datapoint_inputs, read_topics
 from seal_ir.formats.trec import RunWriter
 from seal_ir.index.engine import utf8
@@ -48,8 +49,9 @@ class _Sources(NamedTuple):
 def main(arguments: list[str]) -> int:
     """Search; 0 when the runs are written."""
     args = parsed(arguments)
+    settings = None if args.config is None else rereadable(args.config)  # once for each preset
     configs = [
-        configured(name, args.config, beam=args.beam, rescore=args.rescore)
+        configured(name, settings, beam=args.beam, rescore=args.rescore)
         for name in dict.fromkeys(args.preset)
     ]
     fusion = fusion_of(args)

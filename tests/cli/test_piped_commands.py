@@ -146,6 +146,21 @@ def _unnamed(row: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in row.items() if name not in ("system", "topics")}
 
 
+@pytest.mark.usefixtures("stubbed")
+def test_settings_from_a_pipe_are_those_of_every_preset(
+    call: Runner, folder: Path, piped: Piped, tmp_path: Path
+) -> None:
+    text = b"[rank]\nalpha = 0.5\nmax_count = 2\n"
+    (folder / "settings.toml").write_bytes(text)
+    common = ["--topics", folder / "topics.tsv", "--index", folder / "INDEX", "--preset", "lm-fm", "paper"]
+    for name, settings in (("file", folder / "settings.toml"), ("pipe", piped(text, "fifo"))):
+        result = call(search, *common, "--config", settings, "--output", tmp_path / name / "run.trec")
+        assert result.code == 0, result.err
+    assert contents(tmp_path / "pipe" / "run.trec") == contents(tmp_path / "file" / "run.trec")
+    made = json.loads((tmp_path / "pipe" / "run.paper.trec.config.json").read_text(encoding="utf-8"))
+    assert (made["rank"]["alpha"], made["rank"]["max_count"]) == (0.5, 2)
+
+
 @pytest.mark.parametrize("size", [3, 5000])
 def test_eval_of_a_pipe_loses_nothing(call: Runner, folder: Path, piped: Piped, size: int) -> None:
     run = "".join(f"t{i} Q0 d{i} 1 1 tag\n" for i in range(size)).encode()
