@@ -19,8 +19,8 @@ from seal_ir.formats.outputs import (
     check_several,
     is_stream,
     make_parents,
+    open_stdout,
     open_temporary,
-    stdout_stream,
 )
 from seal_ir.formats.pipes import is_special, rereadable
 
@@ -162,10 +162,6 @@ def atomic_writer(path: Path) -> Iterator[TextIO]:
         UsageError: the path is a folder or cannot be written, or the disk is full.
     """
     path = Path(path)
-    if path == STDOUT:
-        with stdout_stream() as stream:
-            yield stream
-        return
     try:
         target, temporary, stream = _opened(path)
     except OSError as error:
@@ -225,6 +221,8 @@ def _opened(path: Path) -> tuple[Path, Path | None, TextIO]:
     """File to write in the end, the hidden one to write first (None for streams), and what is open."""
     if path.is_dir():
         raise UsageError(f"{path}: is a folder; name a file to write")
+    if path == STDOUT:
+        return path, None, open_stdout()
     if is_stream(path):
         return path, None, path.open("w", encoding="utf-8", newline="\n")
     check_several(path)

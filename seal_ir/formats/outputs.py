@@ -41,26 +41,46 @@ def is_stream(path: Path) -> bool:
     return path == STDOUT or device or is_special(path)
 
 
-@contextmanager
-def stdout_stream() -> Iterator[TextIO]:
-    """Text stream in UTF-8 that ends up on stdout, in order with what is printed.
+def open_stdout() -> TextIO:
+    """Text stream in UTF-8 that ends up on stdout, behind what is printed; closing it leaves stdout open.
 
     Raises:
         UsageError: stdout is closed.
+        OSError: what was printed cannot be written.
     """
     if sys.stdout is None:
         raise UsageError("-: stdout is closed; name a file to write")
     sys.stdout.flush()
+    own = sys.__stdout__
+    if own is not None and sys.stdout is own:
+        return io.TextIOWrapper(os.fdopen(os.dup(own.fileno()), "wb"), encoding="utf-8", newline="\n")
+    # A notebook's, or one that catches what is printed.
     buffer = getattr(sys.stdout, "buffer", None)
-    if buffer is None:  # replaced by something that takes text only
-        yield sys.stdout
-        return
-    stream = io.TextIOWrapper(buffer, encoding="utf-8", newline="\n")
-    try:
-        yield stream
-        stream.flush()
-    finally:
-        stream.detach()
+    return _Collected(sys.stdout) if buffer is None else _Borrowed(buffer, encoding="utf-8", newline="\n")
+
+
+class _Borrowed(io.TextIOWrapper):
+    """A stream over somebody's buffer, which stays open."""
+
+    _is_open = True
+
+    def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self.detach()
+
+
+class _Collected(io.StringIO):
+    """Text that goes where only text may, when it is complete."""
+
+    def __init__(self, target: TextIO) -> None:
+        super().__init__(newline="\n")
+        self._target = target
+
+    def close(self) -> None:
+        if not self.closed:
+            self._target.write(self.getvalue())
+        super().close()
 
 
 def check_several(path: Path) -> None:

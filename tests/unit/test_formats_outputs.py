@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -115,6 +117,48 @@ def test_streams_are_known_by_their_names(tmp_path: Path) -> None:
         assert is_stream(Path(name)), name
     for name in ("--", "-x", "./x", "/dev/shm/run.trec", str(tmp_path), str(tmp_path / "absent")):
         assert not is_stream(Path(name)), name
+
+
+def test_stdout_is_written_wherever_it_leads(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Caught with its bytes, as text only, and closed; behind what was printed, and open afterwards."""
+    for _ in range(2):
+        print("before")
+        with atomic_writer(Path("-")) as stream:
+            stream.write("東京\r\n")
+        print("after")
+        assert capsys.readouterr().out == "before\n東京\r\nafter\n"
+    caught = io.StringIO(newline="\n")
+    with contextlib.redirect_stdout(caught), atomic_writer(Path("-")) as stream:
+        stream.write("text\n")
+    assert caught.getvalue() == "text\n"
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(UsageError, match="stdout is closed; name a file"), atomic_writer(Path("-")):
+        pass
+
+
+def test_a_full_disk_behind_stdout_is_told() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full")
+    program = (
+        "from pathlib import Path\nfrom seal_ir.command import run\n"
+        "from seal_ir.formats.files import atomic_writer\n"
+        "def main(arguments):\n    with atomic_writer(Path('-')) as stream:\n        stream.write('x')\n"
+        "run(main)\n"
+    )
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: -: cannot be written (No space left on device)")
+    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("path", ["/nodir/x.trec", "/nodir/a/b/x.trec", "/nodir/../nodir/x"])
