@@ -161,6 +161,21 @@ def test_settings_from_a_pipe_are_those_of_every_preset(
     assert (made["rank"]["alpha"], made["rank"]["max_count"]) == (0.5, 2)
 
 
+def test_a_training_set_knows_the_content_of_its_pipes(call: Runner, piped: Piped, tmp_path: Path) -> None:
+    """Their names say nothing: other content of the same length is another set."""
+    first, second = (
+        json.dumps([{"question": "q", "positive_ctxs": [{"title": "W", "text": text}]}]).encode()
+        for text in ("A whale is big.", "A mouse is wee.")
+    )
+    words = ["data", "--output", tmp_path / "set", "--pairs"]
+    assert call(train, *words, piped(first, "fd")).code == 0
+    again = call(train, *words, piped(first, "fifo"))
+    assert (again.code, "complete already" in again.err) == (0, True)
+    assert_fault(
+        call(train, *words, piped(second, "fd")), 2, "holds a training set of other settings or inputs"
+    )
+
+
 @pytest.mark.parametrize("size", [3, 5000])
 def test_eval_of_a_pipe_loses_nothing(call: Runner, folder: Path, piped: Piped, size: int) -> None:
     run = "".join(f"t{i} Q0 d{i} 1 1 tag\n" for i in range(size)).encode()
