@@ -219,6 +219,8 @@ def from_toml(path: Path, base: SearchConfig) -> SearchConfig:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path}: cannot read settings: {error}") from error
+    except ValueError as error:  # Python's limit on the digits of an integer
+        raise UsageError(f"{path}: cannot read settings: a number has thousands of digits") from error
     unknown = sorted(set(tables) - {"decode", "rank"})
     if unknown:
         raise UsageError(f"{path}: unknown table {unknown[0]!r}; settings live in [decode] and [rank]")

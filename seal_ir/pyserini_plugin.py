@@ -12,7 +12,6 @@ import runpy
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -24,6 +23,7 @@ from typing import Any
 from seal_ir.command import run
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.formats.jsonlines import Malformed, parse_object
+from seal_ir.formats.outputs import scratch_folder
 from seal_ir.formats.passages import json_document
 
 MIN_JAVA = 21  # class files of version 65, in the jars of every Pyserini from 0.44 on
@@ -113,12 +113,11 @@ def build_lucene_index(source: Path, index_dir: Path, threads: int = 1) -> int:
     if index_dir.exists() and (not index_dir.is_dir() or any(index_dir.iterdir())):
         raise UsageError(f"{index_dir}: holds something; choose an empty or new directory")
     check_installed()
-    index_dir.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=index_dir.parent, prefix=f".{index_dir.name}.") as scratch:
-        built = Path(scratch) / "index"
+    with scratch_folder(index_dir) as scratch:
+        built = scratch / "index"
         folder = source
         if source.is_file():  # Anserini reads folders only
-            folder = Path(scratch) / "collection"
+            folder = scratch / "collection"
             folder.mkdir()
             (folder / source.name).symlink_to(source.resolve())
         log = _index(folder, built, threads)

@@ -16,6 +16,7 @@ from seal_ir.eval.questions import Questions, find_sources, load_questions
 from seal_ir.eval.significance import Resampling
 from seal_ir.eval.tables import Comparison, Interval, Result, Statistics, Table
 from seal_ir.eval.texts import Texts, index_directory, index_texts
+from seal_ir.formats.files import atomic_writer, is_file
 from seal_ir.formats.named import Places, resolve_topics
 from seal_ir.formats.topics import read_topics
 from seal_ir.pyserini_plugin import is_lucene_index, lucene_texts
@@ -82,8 +83,8 @@ def write_topics(topics: Topics, places: Places) -> None:
         queries = [by_id[qid] for qid in dict.fromkeys(ids)]
     text = "".join(f"{query.id}\t{query.text.translate(_TO_BLANK)}\n" for query in queries)
     if not topics.file.is_file() or topics.file.read_text(encoding="utf-8") != text:
-        topics.folder.mkdir(parents=True, exist_ok=True)
-        topics.file.write_text(text, encoding="utf-8")
+        with atomic_writer(topics.file) as file:
+            file.write(text)
 
 
 def check_questions(spec: TableSpec, topics: Topics, places: Places) -> None:
@@ -142,7 +143,7 @@ def measure(
 def _measured(spec: TableSpec, topics: Topics, places: Places, options: Resampling) -> Table | None:
     """The set's runs that are there, measured under their systems' names; None where there are none."""
     columns = _columns(spec, topics)
-    runs = {row.system: run for row in spec.rows if (run := row.runs.get(topics.name)) and run.is_file()}
+    runs = {row.system: run for row in spec.rows if (run := row.runs.get(topics.name)) and is_file(run)}
     if not columns or not runs:
         return None
     questions = _questions(topics, columns, places)

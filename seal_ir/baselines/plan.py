@@ -11,6 +11,7 @@ from seal_ir.baselines.needs import Need, is_met
 from seal_ir.baselines.spec import Row, Step, TableSpec, Topics
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.files import is_file, shown
+from seal_ir.formats.pipes import rereadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,8 @@ def imported(spec: TableSpec, runs: Iterable[str]) -> TableSpec:
         if not is_file(Path(file)):
             raise InputError(f"{file}: no such run; check the path")
         row = rows.get(system) or Row(system, {}, {}, "", "", ())
-        own = {topics.name: Path(file) for topics in spec.topics if name in (topics.name, topics.within)}
+        path = rereadable(Path(file))
+        own = {topics.name: path for topics in spec.topics if name in (topics.name, topics.within)}
         recorded = {name: found for name, found in row.recorded.items() if name not in own}
         rows[system] = replace(row, runs={**row.runs, **own}, missing="", recorded=recorded)
     return replace(spec, rows=tuple(rows.values()))

@@ -16,7 +16,9 @@ from seal_ir.baselines.bm25 import Source, build, check_source, is_lucene_index
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds, read_ids
 from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.kinds import kind_named
 from seal_ir.formats.named import Places, resolve_topics
+from seal_ir.formats.outputs import is_stream
 from seal_ir.formats.topics import read_topics
 from seal_ir.formats.trec import RunWriter
 from seal_ir.progress import Progress
@@ -35,7 +37,7 @@ def run_parser(system: str, description: str) -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--topics", required=True, help="file, or a name such as nq-test or demo")
-    add("--output", type=Path, required=True, help="run file")
+    add("--output", type=Path, required=True, help="run file, or - for stdout")
     add_collection_options(parser, "index only the ids in this file, one per line")
     add("--hits", type=int, default=100, help="documents per topic (%(default)s)")
     add("--tag", default=system, help="sixth column of the run (%(default)s)")
@@ -77,7 +79,7 @@ def read_named_topics(name: str) -> list[Query]:
 def source_of(args: argparse.Namespace) -> Source:
     """What `--input` and the options beside it say, for comparison with an index that is there."""
     return Source(
-        args.collection,
+        kind_named(args.collection),
         str(args.input.resolve() if args.input.exists() else args.input),  # a hub name stays one
         str(args.include_ids.resolve()) if args.include_ids else None,
         args.duplicates,
@@ -94,7 +96,10 @@ def collection_of(args: argparse.Namespace, **changes: Any) -> Collection:
     """
     include = read_ids(args.include_ids) if args.include_ids else None
     options = ReadOptions(duplicates=args.duplicates, malformed=args.malformed, include_ids=include)
-    return Collection(args.collection, args.input, replace(options, **changes))
+    collection = Collection(args.collection, args.input, replace(options, **changes))
+    if collection.note:
+        sys.stderr.write(f"{collection.note}\n")
+    return collection
 
 
 def prepare_lucene(args: argparse.Namespace) -> None:
@@ -138,6 +143,8 @@ def write_run(
 ) -> None:
     """Write the run as topics come, and its settings to `RUN.config.json`; its name goes to stdout.
 
+    Beside a run that goes to stdout, a pipe or a device nothing is written.
+
     Args:
         args: with `output`, `tag` and `topics`.
         ranked: each topic with its hits, best first; ranking is timed as this is read.
@@ -157,10 +164,14 @@ def write_run(
             progress.advance(1)
     progress.close()
     seconds = round(time.monotonic() - started, 1)
-    record = {**about, "topics": args.topics, "n_topics": n_topics, "seconds": seconds}
+    if not is_stream(args.output):  # which has nothing beside it
+        _save_settings(args, {**about, "topics": args.topics, "n_topics": n_topics, "seconds": seconds})
+    if n_empty:
+        sys.stderr.write(f"{n_empty} of {n_topics} topics have no hits\n")
+
+
+def _save_settings(args: argparse.Namespace, record: Mapping[str, Any]) -> None:
     with atomic_writer(args.output.with_name(f"{args.output.name}.config.json")) as file:
         json.dump(record, file, indent=2, ensure_ascii=False)
         file.write("\n")
     sys.stdout.write(f"{args.output}\n")
-    if n_empty:
-        sys.stderr.write(f"{n_empty} of {n_topics} topics have no hits\n")

@@ -15,6 +15,7 @@ from seal_ir.encode.encoder import KeyEncoder
 from seal_ir.encode.options_command import Options, parse
 from seal_ir.encode.vectors import useful
 from seal_ir.formats.named import Places, resolve_topics
+from seal_ir.formats.outputs import is_stream
 from seal_ir.formats.topics import read_topics
 from seal_ir.index.engine import utf8
 from seal_ir.index.registry import index_directory, index_for
@@ -43,7 +44,7 @@ def main(arguments: list[str]) -> int:
     n_truncated = _encode(encoder, topics, output, made, options.batch_size)
     if n_truncated:
         print(f"{n_truncated} queries were longer than the model reads and were cut", file=sys.stderr)
-    if output.is_file():  # a pipe or a device has nothing beside it
+    if not is_stream(output):  # which has nothing beside it
         more = {
             "preset": config.preset,
             "rank": asdict(config.rank),

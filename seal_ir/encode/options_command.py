@@ -98,7 +98,12 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     }
     _add_input(groups["input"])
     add = groups["output"].add_argument
-    add("--embeddings", type=Path, required=True, help="folder for embeddings.jsonl, or a file NAME.jsonl")
+    add(
+        "--embeddings",
+        type=Path,
+        required=True,
+        help="folder for embeddings.jsonl, NAME.jsonl, or - for stdout",
+    )
     _add_encoder(groups["encoder"])
     for name, group in groups.items():
         for option, (n_values, why) in REFUSED[name].items():

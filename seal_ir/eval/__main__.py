@@ -27,6 +27,7 @@ from seal_ir.eval.texts import Texts, collection_texts, index_directory, index_t
 from seal_ir.formats.collections import collection_kinds
 from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.named import Places
+from seal_ir.formats.outputs import STDOUT
 from seal_ir.pyserini_plugin import is_lucene_index, lucene_texts
 
 
@@ -57,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--permutations", type=int, default=10_000, help="of the randomisation test (%(default)s)")
     add("--seed", type=int, default=0, help="of all that is drawn (%(default)s)")
     add("--format", default="text", choices=tuple(FORMATS), help="of the table on stdout (%(default)s)")
-    add("--output", type=Path, help="also write the figures as JSON, unrounded")
+    add("--output", type=Path, help="also write the figures as JSON, unrounded; - for stdout")
     return parser
 
 
@@ -104,7 +105,8 @@ def main(arguments: list[str]) -> int:
     if args.output:
         with atomic_writer(args.output) as file:
             file.write(as_json(table))
-    sys.stdout.write(FORMATS[args.format](table))
+    # Figures and a table on one stream would be neither.
+    (sys.stderr if args.output == STDOUT else sys.stdout).write(FORMATS[args.format](table))
     return 0
 
 

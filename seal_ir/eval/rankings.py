@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seal_ir.errors import InputError
-from seal_ir.formats.files import is_file, shown
+from seal_ir.formats.files import shown
 from seal_ir.formats.kilt import read_guesses
+from seal_ir.formats.pipes import rereadable
 from seal_ir.formats.trec import has_datapoints, read_run, trec_order
 
 _SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".trec", ".txt", ".run", ".tsv", ".jsonl")
@@ -52,7 +53,8 @@ def read_rankings(path: Path, delimiter: str | None = None) -> Rankings:
     Raises:
         InputError: the run cannot be read, or breaks its format.
     """
-    if is_file(path) and has_datapoints(path):  # a pipe can be read once only, and is TREC's
+    path = rereadable(path)
+    if has_datapoints(path):
         rankings = read_guesses(path)
     else:
         run = read_run(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from seal_ir.errors import InputError
 from seal_ir.formats.collections import Collection, ReadOptions
 from seal_ir.formats.files import shown
 from seal_ir.formats.named import Places
+from seal_ir.formats.pipes import rereadable
 from seal_ir.index.manifest import MANIFEST
 from seal_ir.index.reader import Index
 
@@ -45,7 +47,10 @@ def collection_texts(kind: str, path: Path) -> Texts:
         UsageError: no such kind of collection.
         InputError: no such file; when called also an unreadable one, or an id that comes twice.
     """
-    Collection(kind, path)  # faults in the options are told before anything is read
+    path = rereadable(path)
+    note = Collection(kind, path).note  # faults in the options are told before anything is read
+    if note:
+        sys.stderr.write(f"{note}\n")
 
     def bodies(docids: Iterable[str]) -> dict[str, str]:
         options = ReadOptions(malformed="skip", include_ids=frozenset(docids))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from seal_ir.command import run
 from seal_ir.formats.nq320k import convert
+from seal_ir.formats.outputs import check_several
 from seal_ir.formats.overlap import read_overlap, write_splits
 
 
@@ -55,6 +56,7 @@ def _nq320k(args: argparse.Namespace) -> None:
 
 def _overlap(args: argparse.Namespace) -> None:
     annotations = read_overlap(args.input)
+    check_several(args.output)
     counts = write_splits(annotations, args.output)
     told = ", ".join(f"{label.replace('_', ' ')} {count:,}" for label, count in counts.items())
     _tell(f"{len(annotations):,} questions: {told}")

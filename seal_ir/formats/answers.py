@@ -8,8 +8,10 @@ from pathlib import Path
 from seal_ir.errors import InputError
 from seal_ir.formats.identified import JsonRecord, answers_of, array_records, by_topic, json_records
 from seal_ir.formats.jsonlines import Malformed
+from seal_ir.formats.keyed import read_keyed
 from seal_ir.formats.kilt import read_kilt_answers
 from seal_ir.formats.nq import NqRecord, read_dpr_csv, read_nq
+from seal_ir.formats.pipes import rereadable
 from seal_ir.formats.topics import resolve_format
 
 Answers = Iterator[tuple[int, str, list[str]]]
@@ -26,13 +28,15 @@ def read_answers(path: Path, answers_format: str = "auto") -> dict[str, list[str
         InputError: the file cannot be read, holds no answers, breaks its format, or has a topic twice.
         UsageError: no such format.
     """
-    path = Path(path)
+    path = rereadable(path)
     return by_topic(path, _read(path, resolve_format(path, answers_format)))
 
 
 def _read(path: Path, name: str) -> Answers:
     if name == "jsonl":
         return _records(path, json_records(path))
+    if name == "map-json":
+        return _records(path, read_keyed(path))
     if name == "dpr-json":
         return _records(path, array_records(path))
     if name == "kilt":

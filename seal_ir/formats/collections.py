@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.files import iter_lines, shown
 from seal_ir.formats.jsonlines import Malformed
-from seal_ir.formats.kinds import KINDS
+from seal_ir.formats.kinds import KINDS, kind_named
 from seal_ir.formats.passages import TEXT_KEYS, Record
 from seal_ir.records import Document
 
@@ -104,22 +104,20 @@ class Collection:
     malformed, else excluded, else a duplicate, else empty (all fields are white space), else indexed.
 
     Attributes:
-        kind: name of the format, one of `collection_kinds()`.
+        kind: name of the format, one of `collection_kinds()`; Pyserini's other names are taken for these.
         paths: the files, sorted; of a dataset, its name.
+        note: what to tell the user of files that were left out; "" for nothing.
         empty_ids: ids of the empty documents of the last complete pass.
         faults: the first few malformed records of the last complete pass, as one-line messages.
         missing_ids: how many of `include_ids` the last complete pass did not meet.
     """
 
     def __init__(self, kind: str, path: Path, options: ReadOptions = DEFAULTS) -> None:
-        if kind not in KINDS:
-            raise UsageError(
-                f"unknown collection {shown(kind)}; choose one of {', '.join(collection_kinds())}"
-            )
+        kind = kind_named(kind)
         if options.fields and not KINDS[kind].is_json:
             raise UsageError(f"{kind} has no further fields such as {shown(options.fields[0])}; JSON has")
         self.kind = kind
-        self.paths = KINDS[kind].find(path)
+        self.paths, self.note = KINDS[kind].find(path)
         self.empty_ids: list[str] = []
         self.faults: list[str] = []
         self.missing_ids = 0

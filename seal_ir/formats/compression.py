@@ -9,11 +9,12 @@ import lzma
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import zstandard
 
 from seal_ir.errors import InputError
+from seal_ir.formats.pipes import open_file
 
 CHUNK_BYTES = 1 << 20
 _HEAD_BYTES = 512  # enough for a tar header, whose mark stands at byte 257
@@ -29,6 +30,7 @@ MAGIC = {
     "7z": (b"7z\xbc\xaf\x27\x1c",),
     "lz4": (b"\x04\x22\x4d\x18",),
     "compress": (b"\x1f\x9d", b"\x1f\xa0"),
+    "Parquet": (b"PAR1",),
     "UTF-16": (b"\xff\xfe", b"\xfe\xff"),
 }
 READ_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
@@ -50,8 +52,8 @@ DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 class _ZstdFile(io.RawIOBase):
     """Frame after frame of a zstd file; unlike the package's own reader it notices a file cut short."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("rb")
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
         self._frame: zstandard.ZstdDecompressionObj | None = None
         self._packed = self._plain = b""
 
@@ -78,16 +80,12 @@ class _ZstdFile(io.RawIOBase):
         buffer[:n_bytes], self._plain = self._plain[:n_bytes], self._plain[n_bytes:]
         return n_bytes
 
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
 
 class _Guard(io.RawIOBase):
     """Passes bytes on and turns what a decompressor raises on damaged data into one `InputError`."""
 
-    def __init__(self, path: Path, kind: str, inner: BinaryIO) -> None:
-        self._path, self._kind, self._inner = path, kind, inner
+    def __init__(self, path: Path, kind: str, inner: BinaryIO, file: BinaryIO) -> None:
+        self._path, self._kind, self._inner, self._file = path, kind, inner, file
 
     def readable(self) -> bool:
         return True
@@ -104,6 +102,7 @@ class _Guard(io.RawIOBase):
 
     def close(self) -> None:
         self._inner.close()
+        self._file.close()  # decompressors leave a file open that they were given
         super().close()
 
 
@@ -116,49 +115,60 @@ def detect(head: bytes) -> str:
 
 
 def open_bytes(path: Path) -> io.BufferedReader:
-    """Uncompressed bytes of a file that is plain, gzip, bzip2, xz or zstd.
+    """Uncompressed bytes of a file that is plain, gzip, bzip2, xz or zstd; a pipe is as good as a file.
 
     Raises:
         InputError: no such file, an unknown or unreadable compression, a name that promises another
             compression than the content has; while reading, damaged or truncated data.
     """
-    path = Path(path)
     try:
-        with path.open("rb") as file:
-            kind = detect(file.read(_HEAD_BYTES))
+        file = open_file(path)
     except OSError as error:
         raise InputError(
             f"{path}: cannot be read ({error.strerror}); check the name and its permissions"
         ) from error
+    stream: io.BufferedReader | None = None
+    try:
+        kind = _kind(path, file)
+        stream = io.BufferedReader(_Guard(path, kind, _opener(path, kind)(file), file), CHUNK_BYTES)
+        inner = detect(stream.peek(_HEAD_BYTES)[:_HEAD_BYTES]) if kind else ""
+        if inner:
+            raise InputError(f"{path}: {inner} data inside {kind}; unpack it first")
+    except BaseException:
+        (stream or file).close()
+        raise
+    return stream
+
+
+def _kind(path: Path, file: BinaryIO) -> str:
+    """What the file's content is, or else its name says; the file stands at its start again."""
+    try:
+        kind = detect(file.read(_HEAD_BYTES))
+        file.seek(0)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check the disk") from error
     suffix = path.suffix.lower()
     promised = READ_SUFFIXES.get(suffix) or REFUSED_SUFFIXES.get(suffix, "")
     if promised and promised != kind and promised in READ_SUFFIXES.values():
         raise InputError(
             f"{path}: named {suffix} but its content is {kind or 'not ' + promised}; rename it or compress it"
         )
-    kind = kind or promised
-    stream: io.BufferedReader = io.BufferedReader(_Guard(path, kind, _opener(path, kind)(path)), CHUNK_BYTES)
-    try:
-        inner = detect(stream.peek(_HEAD_BYTES)[:_HEAD_BYTES]) if kind else ""
-        if inner:
-            raise InputError(f"{path}: {inner} data inside {kind}; unpack it first")
-    except BaseException:
-        stream.close()
-        raise
-    return stream
+    return kind or promised
 
 
-def _opener(path: Path, kind: str) -> Callable[[Path], BinaryIO]:
-    """Function that opens a path of this kind, or an `InputError` that says what to do instead."""
-    openers: dict[str, Callable[[Path], Any]] = {
-        "": lambda name: name.open("rb"),
+def _opener(path: Path, kind: str) -> Callable[[BinaryIO], BinaryIO]:
+    """Function that unpacks a file of this kind, or an `InputError` that says what to do instead."""
+    openers: dict[str, Callable[[BinaryIO], Any]] = {
+        "": lambda file: file,
         "gzip": gzip.open,
         "bzip2": bz2.open,
         "xz": lzma.open,
-        "zstd": lambda name: cast(BinaryIO, io.BufferedReader(_ZstdFile(name), CHUNK_BYTES)),
+        "zstd": lambda file: io.BufferedReader(_ZstdFile(file), CHUNK_BYTES),
     }
     if kind in openers:
         return openers[kind]
     if kind == "UTF-16":
         raise InputError(f"{path}: is UTF-16, UTF-8 is needed; convert it with iconv -f UTF-16 -t UTF-8")
+    if kind == "Parquet":
+        raise InputError(f"{path}: is a Parquet file; documents are read from it with --collection HFDataset")
     raise InputError(f"{path}: {kind} files are not read; unpack it, or compress with gzip")

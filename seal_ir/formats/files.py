@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import secrets
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -14,8 +13,19 @@ from typing import Self, TextIO
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.compression import READ_SUFFIXES, REFUSED_SUFFIXES, open_bytes
+from seal_ir.formats.layouts import Documents, without_queries
+from seal_ir.formats.outputs import (
+    STDOUT,
+    check_several,
+    is_stream,
+    make_parents,
+    open_stdout,
+    open_temporary,
+)
+from seal_ir.formats.pipes import is_special, rereadable
 
 BOM = b"\xef\xbb\xbf"
+BOM_TEXT = "\ufeff"
 _DISK_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
@@ -26,10 +36,13 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 def is_file(path: Path) -> bool:
-    """Whether a file is there; also False where the system refuses to look (name too long, no permission)."""
+    """Whether something is there that can be read as a file, a pipe or a device included.
+
+    False also where the system refuses to look (name too long, no permission).
+    """
     try:
-        return path.is_file()
-    except OSError:
+        return path.is_file() or is_special(path)
+    except (OSError, ValueError):
         return False
 
 
@@ -45,12 +58,17 @@ def iter_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Line numbers from 1 and lines, without LF or CR LF, of a plain or compressed UTF-8 file.
 
     Raises:
-        InputError: the file cannot be read, or a line is not UTF-8.
+        InputError: the file cannot be read, a line is not UTF-8, or one but the first has the mark.
     """
     with open_bytes(path) as stream:
         for number, raw in enumerate(stream, start=1):
             if number == 1:
                 raw = raw.removeprefix(BOM)
+            elif raw.startswith(BOM):
+                raise InputError(
+                    f"{path}:{number}: begins with a byte order mark, as where files were put together;"
+                    " remove it"
+                )
             raw = raw.removesuffix(b"\n").removesuffix(b"\r")
             try:
                 yield number, raw.decode("utf-8")
@@ -69,32 +87,49 @@ def first_line(path: Path) -> str:
 
 
 def expand_input(path: Path, suffixes: Collection[str]) -> list[Path]:
+    """`find_documents` without its note."""
+    return find_documents(path, suffixes).paths
+
+
+def find_documents(path: Path, suffixes: Collection[str]) -> Documents:
     """The file itself, or the files below a folder with one of the suffixes, sorted by name.
 
     A suffix also stands for its compressed forms (`.jsonl` for `.jsonl.gz`), those that cannot be read
     included, so that opening reports them instead of leaving them out. Hidden files and folders are
-    passed over. Links to folders are followed.
+    passed over. Links to folders are followed. Of a folder in BEIR's layout only the corpus is taken.
 
     Raises:
         InputError: nothing is there, or the folder has no such file.
     """
-    path = Path(path)
     if is_file(path):
-        return [path]
+        return Documents([rereadable(path)])
+    path = Path(path)
     if not os.access(path, os.R_OK) or not path.is_dir():
         raise InputError(f"{path}: no such file or folder, or not readable; check the path")
     endings = tuple(
         suffix + packed for suffix in suffixes for packed in ("", *READ_SUFFIXES, *REFUSED_SUFFIXES)
     )
-    names = list(_walk(path))
-    found = [name for name in names if name.name.lower().endswith(endings)]
+    names = sorted(_walk(path), key=lambda name: name.relative_to(path).as_posix())
+    documents = without_queries(path, names)
+    found = [name for name in documents.paths if name.name.lower().endswith(endings)]
     if not found:
-        seen = f"its {len(names)} files have other names" if names else "it is empty"
         expected = ", ".join(suffixes)
         raise InputError(
-            f"{path}: no file to read in this folder, {seen}; expected {expected} (or {expected}.gz)"
+            f"{path}: no file to read in this folder, {_seen(names, documents)};"
+            f" expected {expected} (or {expected}.gz)"
         )
-    return sorted(found, key=lambda name: name.relative_to(path).as_posix())
+    return documents._replace(paths=found)
+
+
+def _seen(names: list[Path], documents: Documents) -> str:
+    """What is in a folder in which nothing is to be read."""
+    if not names:
+        return "it is empty"
+    if documents.note:
+        return "it is laid out as BEIR's, whose corpus is a JsonCollection"
+    tables = any(".tsv" in name.suffixes for name in names)
+    hint = ", some are tables: add --collection TsvCollection" if tables else ""
+    return f"its {len(names)} files have other names{hint}"
 
 
 def _walk(root: Path) -> Iterator[Path]:
@@ -120,23 +155,23 @@ def _walk(root: Path) -> Iterator[Path]:
 def atomic_writer(path: Path) -> Iterator[TextIO]:
     """Text stream whose content appears at `path` in one step when the block ends without an exception.
 
-    Missing parent folders are made. A link is followed. What is no regular file (/dev/stdout, a pipe)
-    is written directly.
+    Missing parent folders are made, see `make_parents`. A link is followed. `-` is stdout; that and what is
+    no regular file (/dev/stdout, a pipe) is written directly.
 
     Raises:
         UsageError: the path is a folder or cannot be written, or the disk is full.
     """
     path = Path(path)
     try:
-        target, temporary = _places(path)
-        stream = (temporary or target).open("x" if temporary else "w", encoding="utf-8", newline="\n")
+        target, temporary, stream = _opened(path)
     except OSError as error:
         raise _unwritable(path, error) from error
     try:
         yield stream
-        stream.close()
+        stream.flush()
         if temporary:
-            temporary.replace(target)
+            temporary.replace(target)  # while it is locked
+        stream.close()
     except BaseException as error:
         with suppress(OSError):
             stream.close()
@@ -182,19 +217,20 @@ class AtomicFile:
         return self._stream
 
 
-def _places(path: Path) -> tuple[Path, Path | None]:
-    """File to write in the end, and the new file beside it to write first (None for pipes and devices)."""
+def _opened(path: Path) -> tuple[Path, Path | None, TextIO]:
+    """File to write in the end, the hidden one to write first (None for streams), and what is open."""
     if path.is_dir():
         raise UsageError(f"{path}: is a folder; name a file to write")
-    if path.parts[:2] == ("/", "dev") or (path.exists() and not path.is_file()):
-        return path, None
+    if path == STDOUT:
+        return path, None, open_stdout()
+    if is_stream(path):
+        return path, None, path.open("w", encoding="utf-8", newline="\n")
+    check_several(path)
     target = Path(os.path.realpath(path))
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_parents(target)
     if target.exists() and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    # The name is cut by bytes to what every file system takes.
-    stem = os.fsdecode(os.fsencode(target.name)[:200])
-    return target, target.with_name(f".{stem}.{secrets.token_hex(4)}.tmp")
+    return target, *open_temporary(target)
 
 
 def _unwritable(path: Path, error: OSError) -> UsageError:

@@ -17,8 +17,10 @@ import pyarrow as pa
 
 from seal_ir.errors import InputError
 from seal_ir.formats.compression import READ_SUFFIXES
-from seal_ir.formats.files import expand_input, is_file, shown
+from seal_ir.formats.files import find_documents, is_file, shown
+from seal_ir.formats.layouts import Documents
 from seal_ir.formats.passages import ID_KEYS, TEXT_KEYS, Record, json_document, read_json
+from seal_ir.formats.pipes import is_special, rereadable
 from seal_ir.records import Document
 
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(:[^:/]*(:.+)?)?")
@@ -27,7 +29,7 @@ _JSON = tuple(suffix + packed for suffix in (".jsonl", ".json") for packed in ("
 _BATCH = 1000  # rows as Python objects at a time
 
 
-def find_dataset(source: Path) -> list[Path]:
+def find_dataset(source: Path) -> Documents:
     """The files of a folder of Parquet or JSON lines, in order; else the dataset itself. Asks no network.
 
     Raises:
@@ -44,9 +46,9 @@ def find_dataset(source: Path) -> list[Path]:
             raise InputError(
                 f"{source}: no such file or folder, and no name of a dataset; name one as NAME:CONFIG:SPLIT"
             )
-        return [source]
+        return Documents([source])
     if _is_saved(path):
-        return [source]
+        return Documents([source])
     if split:
         raise InputError(
             f"{source}: {path} has no splits, it was not saved with save_to_disk; leave out :{split}"
@@ -54,8 +56,10 @@ def find_dataset(source: Path) -> list[Path]:
     if is_file(path):
         if not path.name.lower().endswith((".parquet", *_JSON)):
             raise InputError(f"{path}: not a data file by its name; expected .parquet, .jsonl or .json")
-        return [path]
-    return expand_input(path, (".parquet", ".jsonl"))
+        if is_special(path) and path.name.lower().endswith(".parquet"):
+            raise InputError(f"{path}: Parquet is not read from a pipe; give a file")
+        return Documents([rereadable(path)])
+    return find_documents(path, (".parquet", ".jsonl"))
 
 
 def read_dataset(

@@ -12,7 +12,8 @@ from seal_ir.formats.jsonlines import Malformed, as_object, identifier, is_text,
 
 ID_KEYS = ("id", "qid", "_id")
 TEXT_KEYS = ("question", "title", "text", "input", "query")
-ANSWER_KEYS = ("answers", "answer")
+ANSWER_KEYS = ("answers", "answer", "golden_answers")  # the last is FlashRAG's
+_ANSWER_TEXTS = ("value", "aliases", "text")  # of an object: TriviaQA's answer, SQuAD's answers
 
 JsonRecord = dict[str, object]
 Value = TypeVar("Value")
@@ -89,14 +90,47 @@ def text_of(record: JsonRecord) -> str | Malformed:
 
 
 def answers_of(record: JsonRecord) -> list[str] | Malformed:
-    """The strings under "answers", or "answer" as in the files of NQ-open."""
-    name = next((name for name in ANSWER_KEYS if name in record), None)
-    value = record[name] if name else None
-    if not isinstance(value, list):
-        seen = f'"{name}" is {shown(value)}' if name else 'no "answers"'
-        return Malformed(f"{seen}; it must be a list of strings")
-    odd = next((item for item in value if not isinstance(item, str) or not is_text(item)), None)
-    strings = [item for item in value if isinstance(item, str) and is_text(item)]
-    if len(strings) != len(value):
-        return Malformed(f"answer {shown(odd)} is not a string; put it in quotes")
-    return strings
+    """The answers under the first of `ANSWER_KEYS` that the record has, in any letter case.
+
+    They are a list of strings; or an object with `text` (SQuAD's) or `value` and `aliases` (TriviaQA's),
+    each a string or a list, or a list of such objects, out of which none comes twice. "answer" may be a
+    string.
+    """
+    found = {name.lower(): name for name in record}
+    key = next((name for name in ANSWER_KEYS if name in found), None)
+    if key is None:
+        return Malformed(f'no "answers" (its keys: {shown(", ".join(record))}); it must be a list of strings')
+    value = record[found[key]]
+    if isinstance(value, list):
+        return _listed(value)
+    if isinstance(value, dict):
+        return _in_object(value)
+    if key == "answer" and isinstance(value, str) and is_text(value) and not value.startswith("["):
+        return [value]
+    return Malformed(f'"{found[key]}" is {shown(value)}; it must be a list of strings')
+
+
+def _listed(values: list[object]) -> list[str] | Malformed:
+    texts: list[str] = []
+    for item in values:
+        found = _in_object(item) if isinstance(item, dict) else [item]
+        if isinstance(found, Malformed):
+            return found
+        strings = [text for text in found if isinstance(text, str) and is_text(text)]
+        if len(strings) != len(found):
+            return Malformed(f"answer {shown(item)} is not a string; put it in quotes")
+        texts += strings
+    return texts
+
+
+def _in_object(value: JsonRecord) -> list[str] | Malformed:
+    named = {name.lower(): part for name, part in value.items()}
+    parts = [named[name] for name in _ANSWER_TEXTS if name in named]
+    if not parts:
+        known = ", ".join(_ANSWER_TEXTS)
+        return Malformed(f"an answer has the keys {shown(', '.join(value))}; its text is read under {known}")
+    texts = [text for part in parts for text in (part if isinstance(part, list) else [part])]
+    if any(isinstance(text, dict) for text in texts):
+        return Malformed(f"answer {shown(value)} holds objects in an object; write a list of strings")
+    found = _listed(texts)
+    return found if isinstance(found, Malformed) else list(dict.fromkeys(found))

@@ -10,7 +10,8 @@ from typing import NamedTuple, TextIO
 
 from seal_ir.errors import InputError
 from seal_ir.formats.compression import open_bytes
-from seal_ir.formats.files import BOM, iter_lines, open_text, shown
+from seal_ir.formats.files import BOM, BOM_TEXT, iter_lines, open_text, shown
+from seal_ir.formats.pipes import rereadable
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
@@ -61,6 +62,8 @@ def id_fault(value: str) -> str:
     """What is wrong with an id, as the end of a sentence; `""` when it can be written to a run."""
     if not value:
         return "is empty; every record needs an id"
+    if BOM_TEXT in value:
+        return f"has a byte order mark (seen {shown(value)}), as where files were put together; remove it"
     if value.split() != [value]:
         return f"has white space (seen {shown(value)}); a run file cannot carry it, choose another id"
     return "" if is_text(value) else f"has half a surrogate pair (seen {shown(value)}); mend the \\u escape"
@@ -98,6 +101,7 @@ def iter_texts(path: Path) -> Iterator[tuple[int, object, str]]:
     Raises:
         InputError: the file breaks JSON's syntax; what follows the fault cannot be trusted.
     """
+    path = rereadable(path)  # a fault is looked for again
     with open_text(path) as stream:
         scanner = _Scanner(path, stream)
         if scanner.peek() != "[":
@@ -185,4 +189,7 @@ class _Scanner:
 def _told(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return error.msg
-    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    # The only other fault: Python's limit on the digits of an integer, which keeps reading fast.
+    return "an integer with thousands of digits; put it in quotes"

@@ -7,8 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seal_ir.formats.files import expand_input
+from seal_ir.errors import UsageError
+from seal_ir.formats.files import find_documents, shown
 from seal_ir.formats.hub import find_dataset, read_dataset
+from seal_ir.formats.layouts import Documents
 from seal_ir.formats.passages import Record, read_dpr_tsv, read_json, read_tsv
 
 
@@ -16,12 +18,13 @@ class Kind(NamedTuple):
     """A kind of collection.
 
     Attributes:
-        find: from what the user named, the files to read, in order; raises InputError where there are none.
+        find: from what the user named, the files to read, in order, and what to tell of others; raises
+            InputError where there are none.
         read: line numbers and records of one of them, anew at each call.
         is_json: whether records are JSON objects; `read` then takes `keep_raw` and `fields` as `read_json`.
     """
 
-    find: Callable[[Path], list[Path]]
+    find: Callable[[Path], Documents]
     read: Callable[..., Iterator[tuple[int, Record]]]
     is_json: bool = False
 
@@ -31,8 +34,25 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "JsonCollection": Kind(partial(expand_input, suffixes=(".jsonl", ".json")), read_json, is_json=True),
-    "TsvCollection": Kind(partial(expand_input, suffixes=(".tsv",)), read_tsv),
-    "DprTsvCollection": Kind(partial(expand_input, suffixes=(".tsv",)), read_dpr_tsv),
+    "JsonCollection": Kind(partial(find_documents, suffixes=(".jsonl", ".json")), read_json, is_json=True),
+    "TsvCollection": Kind(partial(find_documents, suffixes=(".tsv",)), read_tsv),
+    "DprTsvCollection": Kind(partial(find_documents, suffixes=(".tsv",)), read_dpr_tsv),
     "HFDataset": Kind(find_dataset, read_dataset, is_json=True),
 }
+
+# Pyserini's names of collections whose records are those of a JsonCollection.
+_ALSO_JSON = ("BeirFlatCollection", "BeirMultifieldCollection", "MrTyDiCollection")
+ALIASES = dict.fromkeys(_ALSO_JSON, "JsonCollection")
+
+
+def kind_named(name: str) -> str:
+    """The name of the kind that is meant, Pyserini's other names included.
+
+    Raises:
+        UsageError: no such kind.
+    """
+    kind = ALIASES.get(name, name)
+    if kind not in KINDS:
+        allowed = ", ".join([*KINDS, *ALIASES])
+        raise UsageError(f"unknown collection {shown(name)}; choose one of {allowed}")
+    return kind

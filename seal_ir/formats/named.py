@@ -13,6 +13,7 @@ from pathlib import Path
 
 from seal_ir.errors import InputError
 from seal_ir.formats.files import atomic_writer, is_file, shown
+from seal_ir.formats.pipes import rereadable
 
 SOURCES = (
     "https://raw.githubusercontent.com/castorini/anserini-tools/master/topics-and-qrels/",
@@ -128,7 +129,7 @@ def _local(kind: str, name: str, places: Places) -> Path | None:
     """The path that exists, or the file of this kind that the name has below the data or the collections."""
     path = Path(os.path.expanduser(name))  # noqa: PTH111
     if is_file(path):
-        return path
+        return rereadable(path)
     if not name or path.name != name or name.endswith(_endings(kind)):
         raise InputError(f"{kind} {shown(name)}: no such file; check the path")
     endings = _endings(kind)

@@ -16,6 +16,7 @@ from seal_ir.formats.jsonlines import (
     iter_texts,
     parse_object,
 )
+from seal_ir.formats.pipes import KeptPipe, rereadable
 from seal_ir.formats.quoted import quoted_rows
 from seal_ir.records import Document
 
@@ -39,6 +40,7 @@ def read_json(
         keep_raw: let documents have the text of their objects, byte for byte, as `raw`.
         fields: see `json_document`.
     """
+    path = rereadable(path)
     mark = first_mark(path)
     if mark == "[" or (mark == "{" and _is_dot_json(path) and not _has_whole_line(path)):
         for number, value, text in iter_texts(path):
@@ -46,7 +48,14 @@ def read_json(
         return
     for number, line in iter_lines(path):
         if line and not line.isspace():
-            yield number, _with_raw(json_document(parse_object(line), fields), line if keep_raw else None)
+            record = parse_object(line) if line.lstrip()[0] in "{[" else _no_json(line)
+            yield number, _with_raw(json_document(record, fields), line if keep_raw else None)
+
+
+def _no_json(line: str) -> Malformed:
+    """Why a line that begins no object is malformed; a table is told to be one."""
+    table = "add --collection TsvCollection, or DprTsvCollection for DPR's own" if "\t" in line else ""
+    return Malformed(f"not JSON, seen {shown(line)}; {table or 'write one JSON object a line'}")
 
 
 def _with_raw(record: Record, raw: str | None) -> Record:
@@ -54,8 +63,8 @@ def _with_raw(record: Record, raw: str | None) -> Record:
 
 
 def _is_dot_json(path: Path) -> bool:
-    """Whether the name ends in .json or a compressed form of it."""
-    return ".json" in {suffix.lower() for suffix in path.suffixes[-2:]}
+    """Whether the name ends in .json or a compressed form of it, or is a pipe's, which says nothing."""
+    return ".json" in {suffix.lower() for suffix in path.suffixes[-2:]} or isinstance(path, KeptPipe)
 
 
 def _has_whole_line(path: Path) -> bool:
@@ -146,11 +155,18 @@ def read_tsv(path: Path) -> Iterator[tuple[int, Record]]:
                 ),
             )
         elif width and len(cells) != width:
-            yield number, Malformed(f"{len(cells)} columns, line {first} has {width}; remove surplus tabs")
+            what = "remove surplus tabs" if len(cells) > width else "fill in what is missing"
+            yield (
+                number,
+                Malformed(f"{len(cells)} columns, line {first} has {width}; {what}{_json_hint(line)}"),
+            )
         elif len(cells) not in (2, 3):
             yield (
                 number,
-                Malformed(f"{len(cells)} columns ({shown(line)}); write id, title, text or id, text"),
+                Malformed(
+                    f"{len(cells)} columns ({shown(line)}); write id, title, text or id, text"
+                    + _json_hint(line)
+                ),
             )
         else:
             width, first = len(cells), first or number
@@ -173,13 +189,18 @@ def read_dpr_tsv(path: Path) -> Iterator[tuple[int, Record]]:
             yield number, cells
         elif len(cells) != len(columns):
             seen = shown("\t".join(cells))
-            yield number, Malformed(f"{len(cells)} columns ({seen}); write id, text, title")
+            hint = _json_hint(cells[0])
+            yield number, Malformed(f"{len(cells)} columns ({seen}); write id, text, title{hint}")
         else:
             values = dict(zip(columns, cells, strict=True))
             fault = id_fault(values["id"])
             document = Document(values["id"], values["title"], values["text"])
             yield number, Malformed(f"the id {fault}") if fault else document
         at_start = False
+
+
+def _json_hint(line: str) -> str:
+    return ", or give --collection JsonCollection" if line.lstrip().startswith("{") else ""
 
 
 def _name(cell: str) -> str:

@@ -12,6 +12,7 @@ from seal_ir.errors import InputError
 from seal_ir.formats.files import first_line, shown
 from seal_ir.formats.identified import json_records, text_of
 from seal_ir.formats.jsonlines import Malformed
+from seal_ir.formats.pipes import rereadable
 from seal_ir.formats.topics import read_topics
 from seal_ir.formats.trec import read_qrels
 
@@ -33,6 +34,7 @@ def paired_questions(path: Path) -> Iterator[Known]:
         InputError: the file cannot be read, holds passages without ids (DPR's and KILT's training files do),
             or a record has no question or no list of ids.
     """
+    path = rereadable(path)
     if is_json_array(path):
         raise InputError(f'{path}: a JSON array; write JSON lines with "question" and "positive_ids"')
     for line, _, record in json_records(path):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.files import iter_lines, shown
 from seal_ir.formats.identified import JsonRecord, array_records, by_topic, json_records, text_of
-from seal_ir.formats.jsonlines import Malformed, id_fault, parse_object
+from seal_ir.formats.jsonlines import Malformed, id_fault, iter_values, parse_object
+from seal_ir.formats.keyed import is_keyed, read_keyed
 from seal_ir.formats.kilt import is_kilt, read_inputs, read_kilt
 from seal_ir.formats.nq import NqRecord, parse_nq_line, read_dpr_csv, read_nq
+from seal_ir.formats.pipes import rereadable
 from seal_ir.formats.sgml import looks_like_sgml, read_sgml
 from seal_ir.records import Query
 
@@ -34,7 +37,7 @@ def read_topics(path: Path, topics_format: str = "auto") -> list[Query]:
         InputError: the file cannot be read or has no topics, a line breaks the format, or an id comes twice.
         UsageError: no such format.
     """
-    path = Path(path)
+    path = rereadable(path)
     queries = by_topic(path, _READERS[resolve_format(path, topics_format)](path))
     if not queries:
         raise InputError(f"{path}: holds no topics; check that it is the file you mean")
@@ -47,8 +50,9 @@ def datapoint_inputs(path: Path, queries: Iterable[Query], topics_format: str = 
     Raises:
         InputError, UsageError: as `read_topics`.
     """
-    if resolve_format(Path(path), topics_format) == "kilt":
-        return read_inputs(Path(path))
+    path = rereadable(path)
+    if resolve_format(path, topics_format) == "kilt":
+        return read_inputs(path)
     return {query.id: query.text for query in queries}
 
 
@@ -68,8 +72,8 @@ def resolve_format(path: Path, topics_format: str) -> str:
 def detect_format(path: Path) -> str:
     """Format of a topics or answers file, by the first line that has text on it and never by its name.
 
-    It is `jsonl`, `kilt`, `dpr-json`, `trec`, `nq` or `tsv`; DPR's CSV is taken for `nq`, which reads
-    all of it but line breaks in questions.
+    It is `jsonl`, `kilt`, `map-json`, `dpr-json`, `trec`, `nq` or `tsv`; DPR's CSV is taken for `nq`, which
+    reads all of it but line breaks in questions.
 
     Raises:
         InputError: the file cannot be read or is blank, or the line fits none of them.
@@ -78,8 +82,7 @@ def detect_format(path: Path) -> str:
         if not line or line.isspace():
             continue
         if line.lstrip().startswith("{"):
-            record = parse_object(line)
-            return "kilt" if isinstance(record, dict) and is_kilt(record) else "jsonl"
+            return _object_format(path, line)
         if parse_nq_line(line) is not None:
             return "nq"
         if _ARRAY.match(line):
@@ -93,6 +96,17 @@ def detect_format(path: Path) -> str:
             ' question, or JSON lines with "qid" and "question"'
         )
     raise InputError(f"{path}: is blank; check that it is the file you mean")
+
+
+def _object_format(path: Path, line: str) -> str:
+    """Format of a file that begins with an object, which this line may hold the whole of."""
+    record: object = parse_object(line)
+    if isinstance(record, Malformed):  # one over several lines, or a fault that reading will tell
+        with suppress(InputError):
+            record = next((value for _, value in iter_values(path)), None)
+    if isinstance(record, dict) and is_kilt(record):
+        return "kilt"
+    return "map-json" if isinstance(record, dict) and is_keyed(record) else "jsonl"
 
 
 def _read_tsv(path: Path) -> Texts:
@@ -122,6 +136,10 @@ def _read_jsonl(path: Path) -> Texts:
     return _texts(path, json_records(path))
 
 
+def _read_map(path: Path) -> Texts:
+    return _texts(path, read_keyed(path))
+
+
 def _read_dpr_json(path: Path) -> Texts:
     return _texts(path, array_records(path))
 
@@ -142,6 +160,7 @@ _READERS: dict[str, Callable[[Path], Texts]] = {
     "tsv": _read_tsv,
     "nq": _read_nq,
     "jsonl": _read_jsonl,
+    "map-json": _read_map,
     "dpr-json": _read_dpr_json,
     "dpr-csv": _read_dpr_csv,
     "kilt": read_kilt,

@@ -6,16 +6,19 @@ import math
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.files import AtomicFile, first_line, iter_lines, shown
+from seal_ir.formats.files import BOM_TEXT, AtomicFile, first_line, iter_lines, shown
 from seal_ir.formats.jsonlines import parse_object
 from seal_ir.formats.kilt import datapoint, provenance_qrels
+from seal_ir.formats.pipes import rereadable
 from seal_ir.records import Hit
 
 OUTPUT_FORMATS = ("trec", "msmarco", "kilt")
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_BEIR_COLUMNS = ("query-id", "corpus-id", "score")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _SINGLE = struct.Struct("<f")
 _STEP = 1e-6  # the last printed decimal
@@ -41,19 +44,38 @@ def read_run(path: Path) -> dict[str, list[tuple[str, float]]]:
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     """Grade of each judged document of each topic, in file order; of KILT's datapoints, their gold pages.
 
+    BEIR's three columns are known by their header, `query-id corpus-id score`.
+
     Raises:
         InputError: a line has not four columns, a grade is not an integer, or a document comes twice.
     """
+    path = rereadable(path)
     if has_datapoints(path):
         return provenance_qrels(path)
     qrels: dict[str, dict[str, int]] = {}
-    for number, (qid, _, docid, grade) in _rows(path, "qid 0 docid grade"):
+    for number, qid, docid, grade in _judgements(path):
         if not _INTEGER.fullmatch(grade):
-            raise InputError(f"{path}:{number}: grade is {shown(grade)}; grades are integers only")
+            raise InputError(
+                f"{path}:{number}: grade is {shown(grade)}; grades are integers only, of at most 18 digits"
+            )
         if docid in qrels.setdefault(qid, {}):
             raise InputError(f"{path}:{number}: {_twice(docid, qid)}; keep one line of the two")
         qrels[qid][docid] = int(grade)
     return qrels
+
+
+def _judgements(path: Path) -> Iterator[tuple[int, str, str, str]]:
+    """Line numbers, topics, documents and grades, as they stand in TREC's columns or in BEIR's."""
+    rows = _lines(path)
+    first = next(rows, None)
+    if first is None:
+        return
+    if tuple(first[1]) == _BEIR_COLUMNS:
+        for number, (qid, docid, grade) in _checked(path, rows, " ".join(_BEIR_COLUMNS)):
+            yield number, qid, docid, grade
+    else:
+        for number, (qid, _, docid, grade) in _checked(path, chain([first], rows), "qid 0 docid grade"):
+            yield number, qid, docid, grade
 
 
 def has_datapoints(path: Path) -> bool:
@@ -179,15 +201,33 @@ def _ulp32(value: float) -> float:
 
 def _rows(path: Path, columns: str) -> Iterator[tuple[int, list[str]]]:
     """Line numbers and cells of the lines that are not blank, checked for their number of columns."""
+    return _checked(path, _lines(path), columns)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    return ((number, cells) for number, line in iter_lines(path) if (cells := line.split()))
+
+
+def _checked(
+    path: Path, rows: Iterable[tuple[int, list[str]]], columns: str
+) -> Iterator[tuple[int, list[str]]]:
     n_columns = len(columns.split())
-    for number, line in iter_lines(path):
-        cells = line.split()
-        if cells and len(cells) != n_columns:
+    for number, cells in rows:
+        if len(cells) != n_columns:
+            seen = shown(" ".join(cells))
+            hint = ""
+            if len(cells) == 3 and n_columns == 4:
+                hint = f", or keep BEIR's header, {' '.join(_BEIR_COLUMNS)}"
             raise InputError(
-                f"{path}:{number}: {len(cells)} columns ({shown(line)}), not {n_columns}; write {columns}"
+                f"{path}:{number}: {len(cells)} columns ({seen}), not {n_columns}; write {columns}{hint}"
             )
-        if cells:
-            yield number, cells
+        marked = next((cell for cell in cells if BOM_TEXT in cell), None)
+        if marked is not None:
+            raise InputError(
+                f"{path}:{number}: a byte order mark in {shown(marked)}, as where files were put together;"
+                " remove it"
+            )
+        yield number, cells
 
 
 def _twice(docid: str, qid: str) -> str:

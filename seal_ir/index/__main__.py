@@ -14,6 +14,7 @@ from typing import Any
 from seal_ir.command import run
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds, read_ids
+from seal_ir.formats.outputs import check_several
 from seal_ir.index.builder import BuildOptions, build_index
 from seal_ir.index.cutting import Progress
 from seal_ir.index.engine import ENGINES, SAMPLE_RATES, EngineSpec, utf8
@@ -142,6 +143,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _build(args: argparse.Namespace) -> int:
+    check_several(args.index)
     # Read by the tokenizer's thread pool when it starts, in this process only.
     os.environ.setdefault("RAYON_NUM_THREADS", str(max(1, args.threads)))
     building = BuildOptions(
@@ -197,6 +199,8 @@ def _check_import(args: argparse.Namespace) -> None:
 def _print_result(
     args: argparse.Namespace, collection: Collection | PublishedCollection, manifest: Manifest, seconds: float
 ) -> None:
+    if collection.note:
+        print(collection.note, file=sys.stderr)
     print(collection.counts)
     for fault in collection.faults:
         print(f"skipped: {fault}", file=sys.stderr)

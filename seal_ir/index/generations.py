@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.formats.outputs import make_parents
 from seal_ir.index.leftovers import LOCK, WORKING, grown_beside, is_earlier, is_own, replaced_beside
 from seal_ir.index.manifest import MANIFEST, Files, Manifest, SegmentInfo, describe_files, read_manifest
 from seal_ir.index.places import locked
@@ -40,7 +41,8 @@ def building(directory: Path) -> Iterator[Path]:
     _put_back(directory)
     _check_target(directory)
     is_new = not directory.exists()
-    directory.mkdir(parents=True, exist_ok=True)
+    make_parents(directory)
+    directory.mkdir(exist_ok=True)
     working, lock = directory / WORKING, directory / LOCK
     with lock.open("wb") as file:
         if not locked(file, lock):

@@ -10,11 +10,13 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import BinaryIO
 
 from seal_ir.errors import UsageError
+from seal_ir.formats.outputs import make_parents
 from seal_ir.index.manifest import MANIFEST
 
 
@@ -28,7 +30,7 @@ def working_folder(directory: Path) -> Iterator[Path]:
     """
     working = directory.with_name(f".{directory.name}.building")
     lock = directory.with_name(f".{directory.name}.lock")
-    directory.parent.mkdir(parents=True, exist_ok=True)
+    make_parents(directory)
     with lock.open("wb") as file:
         if not locked(file, lock):
             raise UsageError(f"{directory}: another process is building this index; wait for it")
@@ -40,6 +42,16 @@ def working_folder(directory: Path) -> Iterator[Path]:
         finally:
             shutil.rmtree(working, ignore_errors=True)
             lock.unlink(missing_ok=True)
+
+
+def clear_killed(folder: Path, prefix: str) -> None:
+    """Remove what killed builds left of directories in a folder whose names begin with the prefix."""
+    for working in folder.glob(f".{escape(prefix)}*.building"):
+        lock = working.with_suffix(".lock")
+        with suppress(OSError), lock.open("ab") as file:
+            if locked(file, lock):
+                shutil.rmtree(working, ignore_errors=True)
+                lock.unlink(missing_ok=True)
 
 
 def locked(file: BinaryIO, path: Path) -> bool:

@@ -40,10 +40,11 @@ class PublishedCollection:
     Attributes:
         kind: what the manifest calls it.
         empty_ids: ids of the empty documents of the last complete pass.
-        faults, missing_ids: none ever; a damaged index is refused.
+        faults, missing_ids, note: none ever; a damaged index is refused.
     """
 
     kind = "published index"
+    note = ""
 
     def __init__(self, prefix: Path, tokenizer: TextTokenizer) -> None:
         """Find the files.

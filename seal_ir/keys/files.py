@@ -9,6 +9,7 @@ from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.compression import READ_SUFFIXES, REFUSED_SUFFIXES
 from seal_ir.formats.files import AtomicFile, is_file, iter_lines, shown
 from seal_ir.formats.jsonlines import Malformed
+from seal_ir.formats.outputs import is_stream
 from seal_ir.keys.lines import KeyRecord, from_line, to_line
 from seal_ir.records import Query, QueryKeys
 
@@ -45,7 +46,7 @@ def made_beside(path: Path) -> Path:
 
 def _plain(path: Path) -> Path:
     try:
-        special = path.exists() and not path.is_dir()  # a file of any name, a pipe, a device
+        special = is_stream(path) or (path.exists() and not path.is_dir())  # a file of any name, a stream
     except OSError:  # too long a name, or no permission to look: writing and reading say so
         special = True
     return path if special or path.name.lower().endswith(_SUFFIX) else path / NAME

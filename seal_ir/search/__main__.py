@@ -18,7 +18,9 @@ from seal_ir.decode.beam import Decoded
 from seal_ir.errors import UsageError
 from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.named import Places, resolve_topics
+from seal_ir.formats.outputs import is_stream
 from seal_ir.formats.pages import first_hits, fold_hits
+from seal_ir.formats.pipes import rereadable
 from seal_ir.formats.topics import datapoint_inputs, read_topics
 from seal_ir.formats.trec import RunWriter
 from seal_ir.index.engine import utf8
@@ -27,7 +29,7 @@ from seal_ir.progress import Progress
 from seal_ir.records import Hit, Query, QueryKeys
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.hybrid import Hybrid, hybrid_with
-from seal_ir.search.options_command import fusion_of, is_stream, outputs_of, parsed
+from seal_ir.search.options_command import fusion_of, outputs_of, parsed
 from seal_ir.search.pipeline import batched, overlapped
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.search.stored import StoredKeys
@@ -47,8 +49,9 @@ class _Sources(NamedTuple):
 def main(arguments: list[str]) -> int:
     """Search; 0 when the runs are written."""
     args = parsed(arguments)
+    settings = None if args.config is None else rereadable(args.config)  # once for each preset
     configs = [
-        configured(name, args.config, beam=args.beam, rescore=args.rescore)
+        configured(name, settings, beam=args.beam, rescore=args.rescore)
         for name in dict.fromkeys(args.preset)
     ]
     fusion = fusion_of(args)

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from seal_ir.errors import IndexDirError, UsageError, check_least
-from seal_ir.index.places import working_folder
+from seal_ir.index.places import clear_killed, working_folder
 from seal_ir.index.reader import Index
 from seal_ir.progress import Progress
 from seal_ir.pyserini_plugin import build_lucene_index, is_lucene_index, lucene_searcher
@@ -91,6 +91,7 @@ def lucene_twin(index: Index, folder: Path, threads: int = 1) -> Path:
     if is_lucene_index(twin):
         return twin
     sys.stderr.write(f"bm25: giving {index.n_documents:,} documents to Lucene, once, for {twin}\n")
+    clear_killed(folder, f"{directory.name}-")
     try:
         with working_folder(twin.with_name(f"{twin.name}.new")) as working:
             if not is_lucene_index(twin):  # another process may have been quicker to the lock

@@ -10,6 +10,7 @@ from seal_ir.command import check_options
 from seal_ir.config import PRESETS, SearchConfig
 from seal_ir.decode.options_command import add_decoding, add_index, add_settings, add_topics_format
 from seal_ir.errors import UsageError
+from seal_ir.formats.outputs import is_stream
 from seal_ir.formats.trec import OUTPUT_FORMATS
 from seal_ir.index.engine import utf8
 from seal_ir.search.fusion import METHODS, Fusion
@@ -24,7 +25,12 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument
     add("--topics", required=True, help="file, or a name such as nq-test or demo")
     add_index(made)
-    add("--output", type=Path, required=True, help="run file; with several presets, run.PRESET.trec each")
+    add(
+        "--output",
+        type=Path,
+        required=True,
+        help="run file, or -; with several presets, run.PRESET.trec each",
+    )
     add("--hits", type=int, default=100, help="documents per topic (%(default)s)")
     presets = f"one or more of {', '.join(PRESETS)}; published is a slow baseline for benchmarks only"
     add("--preset", nargs="+", default=["intersective"], help=presets)
@@ -77,11 +83,13 @@ def outputs_of(args: argparse.Namespace, configs: list[SearchConfig]) -> list[tu
     """Files to write and their tags: the run of each preset, then what those are fused from.
 
     Raises:
-        UsageError: --output names no file, or --fuse one that would be written over.
+        UsageError: --output names no file, or one stream for several runs; --fuse names a file to write.
     """
     path: Path = args.output
     if not path.name:
         raise UsageError(f"{path}: is a folder; name a file to write")
+    if len(configs) > 1 and is_stream(path):
+        raise UsageError(f"--output {path}: takes one run, and there are {len(configs)} presets; name a file")
     runs = [path if len(configs) == 1 else _beside(path, config.preset) for config in configs]
     tags = [f"seal-{config.preset}" for config in configs]
     if args.tag is not None:
@@ -95,11 +103,6 @@ def outputs_of(args: argparse.Namespace, configs: list[SearchConfig]) -> list[tu
         if Path(args.fuse).resolve() in [output.resolve() for output, _ in outputs]:
             raise UsageError(f"--fuse {args.fuse}: would be written over; give another --output")
     return outputs
-
-
-def is_stream(path: Path) -> bool:
-    """Whether it is a pipe or a device, /dev/stdout included wherever that leads."""
-    return path.parts[:2] == ("/", "dev") or (path.exists() and not path.is_file())
 
 
 def _beside(path: Path, word: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -16,6 +17,7 @@ from seal_ir.command import check_options, settings_of
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds
 from seal_ir.formats.named import Places, resolve_qrels, resolve_topics
+from seal_ir.formats.pipes import KeptPipe, open_file, rereadable
 from seal_ir.formats.questions import (
     excluded_questions,
     is_json_array,
@@ -130,6 +132,7 @@ def main(arguments: list[str]) -> int:
     """Make the set; 0 when it is complete."""
     args = _parser().parse_args(arguments)
     _check(args)
+    _keep_pipes(args)
     options = settings_of(args, ExampleOptions)
     places = Places.from_environment()
     judged = [(*_found(names, places), SUPERVISED) for names in args.judged]
@@ -164,6 +167,14 @@ def _check(args: argparse.Namespace) -> None:
     if args.input is None and args.fields:
         raise UsageError("--fields are the collection's; give --input")
     check_options(args, documents=1, seed=0)
+
+
+def _keep_pipes(args: argparse.Namespace) -> None:
+    """Let files be looked at before they are read, pipes too."""
+    args.pairs = [rereadable(path) for path in args.pairs]
+    for name in ("input", "knowledge_source"):
+        if getattr(args, name) is not None:
+            setattr(args, name, rereadable(getattr(args, name)))
 
 
 def _bare(args: argparse.Namespace, judged: list[tuple[Path, Path, str]]) -> bool:
@@ -223,7 +234,9 @@ def _settings(
     What earlier versions did not have is left out where it changes nothing, so that their sets are known.
     """
     reading = ReadOptions(fields=tuple(args.fields))
-    collection = Collection(args.collection, args.input, reading).paths if args.input else []
+    collection = Collection(args.collection, args.input, reading) if args.input else None
+    if collection is not None and collection.note:
+        sys.stderr.write(f"{collection.note}\n")
     later = {"values": bool(args.fields), "document_titles": options.document_titles != _TITLES}
     kept = {name: value for name, value in asdict(options).items() if later.get(name, True)}
     return {
@@ -232,7 +245,10 @@ def _settings(
         "options": kept,
         "pairs": _stamps(args.pairs),
         "judged": [{"kind": kind, "files": _stamps([topics, qrels])} for topics, qrels, kind in judged],
-        "collection": {"kind": args.collection, "files": _stamps(collection)},
+        "collection": {
+            "kind": collection.kind if collection is not None else args.collection,
+            "files": _stamps(collection.paths if collection is not None else []),
+        },
         "knowledge_source": _stamps([args.knowledge_source] if args.knowledge_source else []),
         "unsupervised": args.unsupervised or _bare(args, judged),
         "documents": args.documents,
@@ -241,8 +257,15 @@ def _settings(
 
 
 def _stamps(paths: list[Path]) -> list[dict[str, Any]]:
-    """Name and size of files; a name on the hub has no size."""
-    return [{"name": path.name, "bytes": path.stat().st_size if path.is_file() else None} for path in paths]
+    """Name and size of files; a name on the hub has no size. Of a pipe, its checksum."""
+    stamps: list[dict[str, Any]] = []
+    for path in paths:
+        if isinstance(path, KeptPipe):
+            with open_file(path) as file:
+                stamps.append({"sha256": hashlib.file_digest(file, "sha256").hexdigest()})
+        else:
+            stamps.append({"name": path.name, "bytes": path.stat().st_size if path.is_file() else None})
+    return stamps
 
 
 def _tell(directory: Path, summary: dict[str, Any]) -> None:

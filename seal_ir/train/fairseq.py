@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from safetensors import SafetensorError
 from transformers import BartConfig, BartForConditionalGeneration
 
 from seal_ir.errors import ModelError, UsageError
+from seal_ir.formats.outputs import scratch_folder
 from seal_ir.text.description import SEQ2SEQ, SEQ2SEQ_TEMPLATE, ModelDescription
 from seal_ir.text.pretrained import find_model, load_tokenizer, tokenizer_definition
 from seal_ir.text.tokenizer import TextTokenizer
@@ -113,20 +112,17 @@ def _new_folder(path: Path) -> Iterator[Path]:
     if path.exists() or path.is_symlink():
         raise UsageError(f"{path}: exists already; give another --output, or remove it")
     target = path.absolute()
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name[:100]}."))
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    try:
+    with ExitStack() as stack:
+        try:
+            made = stack.enter_context(scratch_folder(target))
+        except OSError as error:
+            raise _unwritable(path, error) from error
         yield made
         try:
             made.chmod(0o755)
             made.rename(target)
         except OSError as error:  # somebody was quicker
             raise _unwritable(path, error) from error
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 def _unwritable(path: Path, error: Exception) -> UsageError:

@@ -16,6 +16,7 @@ import torch
 
 from seal_ir.errors import InputError
 from seal_ir.formats.files import shown
+from seal_ir.formats.pipes import is_special
 
 _ZIP = b"PK\x03\x04"  # how the archives of torch >= 1.6 begin
 _ONLY = "only tensors, builtin values and argparse.Namespace may be in it"
@@ -74,6 +75,8 @@ def _namespaces_only() -> Iterator[None]:
 def _load(path: Path) -> Any:
     if path.is_dir():
         raise InputError(f"{path}: is a folder; name the checkpoint in it, a file that ends in .pt")
+    if is_special(path):
+        raise InputError(f"{path}: a checkpoint is not read from a pipe; give a file")
     try:
         with _namespaces_only(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the pickle's age; what cannot be read is an error below

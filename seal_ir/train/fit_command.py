@@ -13,6 +13,7 @@ from transformers.utils import logging as transformers_logging
 
 from seal_ir.command import check_options, settings_of
 from seal_ir.errors import UsageError
+from seal_ir.formats.outputs import check_parents
 from seal_ir.train.batches import BatchOptions
 from seal_ir.train.fitting import DevSource, FitPlan, fit
 from seal_ir.train.settings import FitOptions
@@ -102,6 +103,7 @@ def main(arguments: list[str]) -> int:
         raise UsageError("--dev-index needs questions to search for; give --dev-topics")
     check_options(args, threads=1, dev_steps=1)
     _check_installed(["datasets", "matplotlib"] + (["peft"] if args.lora else []))
+    check_parents(args.output)
     options, batches = settings_of(args, FitOptions), settings_of(args, BatchOptions)
     plan = FitPlan(args.model, args.data, args.output, options, batches, _dev_source(args), args.dev_data)
     if args.threads:

@@ -9,6 +9,7 @@ import pytest
 
 from seal_ir.baselines.__main__ import main
 from tests.commands import Runner, assert_fault
+from tests.piping import pipes
 from tests.tables import row, step, two, write_data, write_table
 
 
@@ -153,6 +154,14 @@ def test_a_run_of_another_system_joins_the_table(call: Runner, tmp_path: Path) -
     assert "Somebody's   1.000        1.000" in done.out
     value = json.loads((tmp_path / "results" / "two.json").read_text(encoding="utf-8"))
     assert value["rows"][0]["run"] == str(run)
+
+
+@pytest.mark.parametrize("how", ["fifo", "fd"])
+def test_a_run_of_another_system_may_come_through_a_pipe(call: Runner, tmp_path: Path, how: str) -> None:
+    with pipes(tmp_path) as piped:
+        run = piped((tmp_path / "data" / "good.trec").read_bytes() + b"\n" * 70_000, how)
+        done = call(main, *arguments(tmp_path, two(), "--run", f"Somebody's={run}", "--systems", "Some*"))
+    assert "Somebody's   1.000        1.000" in done.out, done.err
 
 
 def test_what_was_measured_is_recorded_and_drift_is_told(call: Runner, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from seal_ir.formats.trec import read_run
 from seal_ir.records import Document, Query
 from tests import tiny
 from tests.commands import Runner, assert_fault
+from tests.piping import pipes
 from tests.tiny_encoders import write_collection
 
 needs_gensim = pytest.mark.skipif(find_spec("gensim") is None, reason="gensim is not installed (its extra)")
@@ -80,6 +81,13 @@ def test_command(tmp_path: Path, call: Runner) -> None:
     assert (result.code, result.out) == (0, f"{run}\n")
     assert "2 of 4 topics have no hits" in result.err
     assert {qid: len(entries) for qid, entries in read_run(run).items()} == {"2": 3, "1": 3}
+    words = ["--input", path, "--topics", topics, "--hits", 3]
+    result = call(main, *words, "--output", "-")
+    assert (result.code, result.out) == (0, run.read_text(encoding="utf-8"))
+    assert not Path("-.config.json").exists()
+    with pipes(tmp_path) as piped:
+        both = ["--input", piped(path.read_bytes(), "fd"), "--topics", piped(topics.read_bytes(), "fifo")]
+        assert call(main, *both, "--hits", 3, "--output", "-").out == result.out
     empty = tmp_path / "empty.jsonl"
     empty.write_text('{"id": "a", "contents": ""}\n', encoding="utf-8")
     result = call(main, "--input", empty, "--topics", topics, "--output", tmp_path / "no.trec")

@@ -17,6 +17,7 @@ from seal_ir.formats.questions import normalised
 from seal_ir.formats.topics import read_topics
 from tests import tiny
 from tests.commands import Result, Runner, assert_fault
+from tests.piping import pipes
 from tests.training import save_bart
 
 RECORDS: list[dict[str, Any]] = [
@@ -113,6 +114,21 @@ def test_known_questions(call: Runner, folder: Path) -> None:
         "documents_with_pseudo_queries": 3,
     }
     assert "leak" not in result.err
+
+
+@pytest.mark.parametrize("how", ["fifo", "fd"])
+def test_known_questions_from_pipes_to_stdout(call: Runner, folder: Path, how: str) -> None:
+    names = ["topics.tsv", "qrels.trec", "pairs.jsonl", "test.tsv", "docs.jsonl"]
+    assert make(call, folder, "--judged", *[folder / name for name in names[:2]], "--pairs",
+                folder / names[2], "--exclude", folder / names[3]).code == 0  # fmt: skip
+    with pipes(folder) as piped:
+        topics, qrels, pairs, test, documents = (
+            piped((folder / name).read_bytes() + b"\n" * 70_000, how) for name in names
+        )
+        result = call(pseudo_queries.main, "--judged", topics, qrels, "--pairs", pairs, "--exclude", test,
+                      "--input", documents, "--output", "-")  # fmt: skip
+    assert result.code == 0, result.err
+    assert result.out == (folder / "out.jsonl").read_text(encoding="utf-8")
 
 
 def test_without_exclusions_there_is_a_warning(call: Runner, folder: Path) -> None:

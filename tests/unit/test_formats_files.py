@@ -130,7 +130,9 @@ def test_zstd_frames_and_truncation(tmp_path: Path) -> None:
 def test_a4_byte_order_mark_at_the_start_only(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes("\ufefffirst\n\ufeffsecond\n".encode())
-    assert lines_of(path) == ["first", "\ufeffsecond"]
+    with pytest.raises(InputError) as error:
+        lines_of(path)
+    message(error, f"{path}:2", "begins with a byte order mark", "put together")
 
 
 def test_only_line_feed_ends_a_line(tmp_path: Path) -> None:

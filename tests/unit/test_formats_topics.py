@@ -47,6 +47,7 @@ TOPICS = {
     "dpr-json": '[{"question": "q", "answers": ["x"]}]',
     "dpr-csv": "q\t\"['x']\"\n",
     "kilt": '{"id": "0", "input": "q", "output": [{"answer": "x"}]}\n',
+    "map-json": '{"0": {"title": "q", "answers": ["x"]}}',
     "trec": "<top>\n<num> Number: 0\n<title> q\n</top>\n",
 }
 
@@ -224,7 +225,6 @@ def test_the_format_is_told_by_the_first_line(tmp_path: Path, line: str, name: s
 def test_answers_of_nq_open(tmp_path: Path) -> None:
     path = write(tmp_path / "a", '{"question": "q", "answer": ["x"]}', '{"question": "r", "answer": []}')
     assert read_answers(path) == {"0": ["x"], "1": []}
-    assert "\"answer\" is 'x'" in refusal_of_answers(write(tmp_path / "b", '{"qid":"1","answer":"x"}'))
     assert "answer '\\ud83d' is not" in refusal_of_answers(
         write(tmp_path / "c", r'{"qid":"1","answers":["\ud83d"]}')
     )

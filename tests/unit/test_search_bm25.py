@@ -122,6 +122,17 @@ def test_debris_of_a_killed_build_is_cleared(lucene: Lucene, tiny_index: Path, f
     assert names(folder) == [twin.name]
 
 
+def test_debris_of_older_states_is_cleared_and_no_one_elses(
+    lucene: Lucene, tiny_index: Path, folder: Path
+) -> None:
+    """The index has changed since a build of its twin was killed: no build of that name comes again."""
+    killed, other = f".{tiny_index.name}-0123.new.building", ".else-0123.new.building"
+    for name in (killed, other):
+        (folder / name / "documents").mkdir(parents=True)
+    twin = lucene_twin(Index(tiny_index), folder)
+    assert names(folder) == sorted([other, twin.name])
+
+
 def test_another_process_was_quicker(
     lucene: Lucene, tiny_index: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

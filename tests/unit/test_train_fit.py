@@ -233,6 +233,11 @@ def test_of_several_processes_one_writes(fit: Fit, tmp_path: Path, monkeypatch: 
     assert not list(tmp_path.rglob("trained.safetensors"))
 
 
+def test_the_first_folder_of_an_output_is_never_made(fit: Fit) -> None:
+    assert_fault(fit(Path("/nodir/model"), "--steps", 1), 2, "there is no folder /nodir; make it")
+    assert not Path("/nodir").exists()
+
+
 def test_a_finished_run_is_not_overwritten(fit: Fit, tmp_path: Path) -> None:
     out = tmp_path / "run"
     assert fit(out, "--steps", 1).code == 0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.formats.collections import Collection
 from seal_ir.formats.files import shown
+from seal_ir.formats.outputs import scratch_folder
 from seal_ir.pyserini_plugin import build_lucene_index, is_lucene_index
 from seal_ir.search.bm25 import ABOUT, Bm25Config, search, write_documents
 
@@ -43,13 +43,12 @@ def build(collection: Collection, source: Source, lucene: Path, threads: int = 1
         IndexDirError: Lucene failed, or holds another number of documents than it was given.
         UsageError: `lucene` holds something else, or Pyserini or Java is missing.
     """
-    lucene.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=lucene.parent, prefix=f".{lucene.name}.") as scratch:
-        write_documents(collection, Path(scratch))
+    with scratch_folder(lucene) as scratch:
+        write_documents(collection, scratch)
         expected = collection.counts.indexed
         if not expected:
             raise UsageError(f"{source.input}: no documents to index ({collection.counts})")
-        n_indexed = build_lucene_index(Path(scratch), lucene, threads)
+        n_indexed = build_lucene_index(scratch, lucene, threads)
     if n_indexed != expected:
         shutil.rmtree(lucene)
         raise IndexDirError(f"{lucene}: Lucene took {n_indexed} of {expected} documents; it was removed")

@@ -14,6 +14,7 @@ from seal_ir.baselines.rewriting import check_output, write_again
 from seal_ir.baselines.run_command import add_collection_options, collection_of
 from seal_ir.command import run
 from seal_ir.errors import UsageError
+from seal_ir.formats.outputs import is_stream
 from seal_ir.records import Document
 
 FIELD = "docid"
@@ -64,7 +65,8 @@ def main(arguments: list[str]) -> int:
         return named[document.id]
 
     write_again(collection, args.output, FIELD, identifier)
-    sys.stdout.write(f"{args.output}\n")
+    if not is_stream(args.output):
+        sys.stdout.write(f"{args.output}\n")
     return 0
 
 

@@ -15,6 +15,7 @@ from seal_ir.baselines.run_command import read_named_topics
 from seal_ir.command import run
 from seal_ir.errors import UsageError
 from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.outputs import check_several
 from seal_ir.progress import Progress
 from seal_ir.records import Query
 from seal_ir.text.pretrained import DEFAULT_MODEL
@@ -43,6 +44,7 @@ def main(arguments: list[str]) -> int:
     config = ExpansionConfig(batch_size=args.batch_size)
     if args.output.endswith("/"):
         raise UsageError(f"{args.output}: is a folder; --output is what the names of the files begin with")
+    check_several(Path(args.output))
     topics = read_named_topics(args.topics)
     started = time.monotonic()
     n_truncated = _write(args, topics, config)

@@ -17,6 +17,7 @@ from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections import read_ids
 from seal_ir.formats.files import shown
 from seal_ir.formats.named import Places, resolve_qrels, resolve_topics
+from seal_ir.formats.outputs import is_stream
 from seal_ir.formats.questions import (
     Known,
     excluded_questions,
@@ -88,7 +89,8 @@ def main(arguments: list[str]) -> int:
     sys.stderr.write(f"{collection.counts}\n")
     n_absent = sum(docid not in docids for _, docid in known)
     _tell(counts, {"known_questions": len(known), "not_in_collection": n_absent, "written": n_written})
-    sys.stdout.write(f"{args.output}\n")
+    if not is_stream(args.output):
+        sys.stdout.write(f"{args.output}\n")
     return 0
 
 
