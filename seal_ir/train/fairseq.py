@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers import BartConfig, BartForConditionalGeneration
 
 from seal_ir.errors import ModelError, UsageError
+from seal_ir.formats.disk import own_folder, writing
 from seal_ir.text.description import SEQ2SEQ, SEQ2SEQ_TEMPLATE, ModelDescription
 from seal_ir.text.pretrained import find_model, load_tokenizer, tokenizer_definition
 from seal_ir.text.tokenizer import TextTokenizer
@@ -58,14 +56,12 @@ def convert(conversion: Conversion) -> int:
         _check_tokenizer(conversion.tokenizer, load_tokenizer(files))
         definition = tokenizer_definition(files)
         network = _network(conversion, definition)
-        try:
+        with writing(conversion.output):
             network.save_pretrained(folder)
             (folder / "tokenizer.json").write_text(definition, encoding="utf-8")
             (folder / "seal.json").write_text(PUBLISHED.to_json(), encoding="utf-8")
             for path in folder.iterdir():
                 path.chmod(0o644)  # some writers let nobody else read
-        except (OSError, SafetensorError) as error:
-            raise _unwritable(conversion.output, error) from error
         return int(network.num_parameters())
 
 
@@ -113,22 +109,10 @@ def _new_folder(path: Path) -> Iterator[Path]:
     if path.exists() or path.is_symlink():
         raise UsageError(f"{path}: exists already; give another --output, or remove it")
     target = path.absolute()
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name[:100]}."))
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    try:
+    with ExitStack() as stack:
+        with writing(path):
+            made = stack.enter_context(own_folder(target.parent, f".{target.name[:100]}.converting-"))
         yield made
-        try:
+        with writing(path):
             made.chmod(0o755)
-            made.rename(target)
-        except OSError as error:  # somebody was quicker
-            raise _unwritable(path, error) from error
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-
-
-def _unwritable(path: Path, error: Exception) -> UsageError:
-    reason = getattr(error, "strerror", None) or error
-    return UsageError(f"{path}: cannot be written ({reason}); choose another place or make room")
+            made.rename(target)  # which fails if somebody was quicker

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from seal_ir.formats.named import Places, resolve_answers, resolve_qrels, resolv
 from seal_ir.text.description import CAUSAL, SEQ2SEQ
 from seal_ir.text.pretrained import find_model, load_description, load_tokenizer
 from seal_ir.train.batches import BatchOptions, TrainingSet
+from seal_ir.train.checkpoints import CHECKPOINTS, checkpoint_of
 from seal_ir.train.encoding import Encoder
 from seal_ir.train.network import TargetLoss, load_trainable
 from seal_ir.train.prepared import further_fields, load_prepared
@@ -26,13 +26,12 @@ from seal_ir.train.report import curves, draw
 from seal_ir.train.result import save_result, write_report
 from seal_ir.train.retrieval import load_dev_set, retrieval_of
 from seal_ir.train.settings import FitOptions, training_arguments
-from seal_ir.train.stopping import Patience, best_step, check_resumption, forget, is_spent, load_best
+from seal_ir.train.stopping import Patience, best_step, forget, is_spent, load_best
 from seal_ir.train.stream import Material
 from seal_ir.train.trainer import Clock, Evaluation, SealTrainer, Told
 
 _DEV_GROUPS = 256  # pairs for the dev loss
 _DEV_BATCH_TOKENS = 2048
-CHECKPOINTS = "checkpoints"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +79,12 @@ def fit(plan: FitPlan, *, resume: bool) -> Done:
     """Train a model and write it, with its report, into the plan's output folder.
 
     Raises:
-        InputError: the training set, or what the dev metric needs, cannot be read.
+        InputError: the training set, the checkpoint, or what the dev metric needs, cannot be read.
         ModelError: the model cannot be loaded.
+        TrainingError: training diverged.
         UsageError: the output folder holds a run and this is no resumption, or the other way round.
     """
-    checkpoint = _checkpoint(plan, resume=resume)
+    checkpoint = checkpoint_of(plan.output, plan.options, resume=resume)
     if checkpoint is None:
         forget(plan.output / CHECKPOINTS)
     training_set, dev_set = _sets(plan)
@@ -205,27 +205,6 @@ def _dev_set(dev: DevSource | None) -> Any:
     qrels = resolve_qrels(dev.qrels, places) if dev.qrels else None
     answers = resolve_answers(dev.answers, places) if dev.answers else None
     return load_dev_set(dev.index, resolve_topics(dev.topics, places), qrels, answers, dev.n_queries)
-
-
-def _checkpoint(plan: FitPlan, *, resume: bool) -> Path | None:
-    """The checkpoint to go on from; None for a new run, whose settings are written down."""
-    folder = plan.output / CHECKPOINTS
-    found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
-    complete = [path for path in found if (path / "trainer_state.json").is_file()]
-    if resume and not complete:
-        raise UsageError(f"{plan.output}: has no checkpoint to go on from; leave out --resume")
-    if not resume and (found or (plan.output / "seal.json").is_file()):
-        raise UsageError(f"{plan.output}: holds a training run; add --resume, or name another --output")
-    if not resume:
-        return None
-    state = json.loads((complete[-1] / "trainer_state.json").read_text(encoding="utf-8"))
-    if state["global_step"] >= plan.options.steps:
-        raise UsageError(
-            f"{complete[-1]}: is at step {state['global_step']}, of {plan.options.steps}; raise --steps"
-        )
-    if plan.options.patience is not None:
-        check_resumption(complete[-1], state["log_history"], plan.options.patience)
-    return complete[-1]
 
 
 def _figures(log: list[dict[str, Any]], step: int | None) -> dict[str, float]:

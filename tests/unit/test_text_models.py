@@ -23,10 +23,10 @@ from seal_ir.text.description import (
 )
 from seal_ir.text.pretrained import (
     BASE_MODEL,
+    ModelFiles,
     find_model,
     load_description,
     load_tokenizer,
-    replaced_file,
     tokenizer_definition,
 )
 from tests import tiny
@@ -144,24 +144,16 @@ def test_an_adapter_that_comes_with_the_package(tmp_path: Path, monkeypatch: pyt
         load_tokenizer(files)
 
 
-def test_e4_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
+def test_e4_a_cache_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hub: dict[str, Any]
+) -> None:
     (tmp_path / "file").touch()
-    with (
-        pytest.raises(ModelError, match="set SEAL_IR_CACHE"),
-        replaced_file(tmp_path / "file" / "below" / "x"),
-    ):
-        pass
-
-
-def test_replaced_file_leaves_the_whole_file_or_none(tmp_path: Path) -> None:
-    target = tmp_path / "new" / "file"
-    with replaced_file(target) as path:
-        path.write_text("one")
-    with pytest.raises(RuntimeError), replaced_file(target) as path:
-        path.write_text("half")
-        raise RuntimeError
-    assert target.read_text() == "one"
-    assert list(target.parent.iterdir()) == [target]
+    hub.update(
+        error=None, tokenizer=SimpleNamespace(backend_tokenizer=SimpleNamespace(to_str=tiny.definition))
+    )
+    files = ModelFiles("x", str(tmp_path), tmp_path / "x.gguf", tmp_path / "file" / "below")
+    with pytest.raises(ModelError, match="cannot be written.*SEAL_IR_CACHE"):
+        load_tokenizer(files)
 
 
 def test_descriptions_are_read_as_they_are_written(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from transformers import AutoModel, AutoTokenizer, DPRContextEncoder
 
 from seal_ir.baselines.dense.encoders import DPR_PASSAGE, DPR_QUESTION, MEAN, EncoderFiles
 from seal_ir.decode.pretrained import chosen_device, chosen_dtype, quiet_transformers
+from seal_ir.decode.soundness import check_weights
 from seal_ir.errors import ModelError
 from seal_ir.records import Document
 from seal_ir.search.documents import contents
@@ -65,7 +66,7 @@ def load_encoder(files: EncoderFiles, device: str | None = None, dtype: str | No
         dtype: see `chosen_dtype`.
 
     Raises:
-        ModelError: it encodes questions, or cannot be loaded.
+        ModelError: it encodes questions, cannot be loaded, or has a weight that is no finite number.
         UsageError: device or dtype is unknown or not available.
     """
     if files.family == DPR_QUESTION:
@@ -84,6 +85,7 @@ def load_encoder(files: EncoderFiles, device: str | None = None, dtype: str | No
         raise ModelError(f"{files.source}: the encoder cannot be loaded ({reason})") from error
     if getattr(tokenizer, "backend_tokenizer", None) is None:
         raise ModelError(f"{files.source}: only encoders with a fast tokenizer (tokenizer.json) can be used")
+    check_weights(network, files.source)
     return PassageEncoder(files, network, tokenizer, torch_device, torch_dtype)
 
 
