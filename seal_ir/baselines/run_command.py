@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -16,6 +15,7 @@ from seal_ir.baselines.bm25 import Source, build, check_source, is_lucene_index
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds, read_ids
 from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.json_text import json_file
 from seal_ir.formats.named import Places, resolve_topics
 from seal_ir.formats.topics import read_topics
 from seal_ir.formats.trec import RunWriter
@@ -159,8 +159,7 @@ def write_run(
     seconds = round(time.monotonic() - started, 1)
     record = {**about, "topics": args.topics, "n_topics": n_topics, "seconds": seconds}
     with atomic_writer(args.output.with_name(f"{args.output.name}.config.json")) as file:
-        json.dump(record, file, indent=2, ensure_ascii=False)
-        file.write("\n")
+        file.write(json_file(record))
     sys.stdout.write(f"{args.output}\n")
     if n_empty:
         sys.stderr.write(f"{n_empty} of {n_topics} topics have no hits\n")

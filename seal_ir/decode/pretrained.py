@@ -20,6 +20,7 @@ from seal_ir.decode.model import Generator
 from seal_ir.decode.soundness import check_weights
 from seal_ir.errors import ModelError, UsageError
 from seal_ir.formats.disk import clear_abandoned, own_folder, writing
+from seal_ir.formats.json_text import json_file
 from seal_ir.text.adapters import base_of
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES, ModelDescription
 from seal_ir.text.pretrained import (
@@ -30,6 +31,7 @@ from seal_ir.text.pretrained import (
     find_model,
     load_description,
     load_tokenizer,
+    reachable_source,
 )
 from seal_ir.text.tokenizer import TextTokenizer
 
@@ -82,11 +84,12 @@ def load_network(files: ModelFiles, dtype: torch.dtype) -> Any:
         check_weights(network, files.folder)
         return network
     files = _converted(files)
+    source = reachable_source(files)
     with quiet_transformers():
         try:
-            config = AutoConfig.from_pretrained(files.source)
+            config = AutoConfig.from_pretrained(source)
             auto = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
-            network = auto.from_pretrained(files.source, dtype=dtype)
+            network = auto.from_pretrained(source, dtype=dtype)
         except Exception as error:  # noqa: BLE001 - transformers raises many kinds
             raise explain_failure(files, error) from error
     check_weights(network, files.source)
@@ -166,7 +169,7 @@ def _converted(files: ModelFiles) -> ModelFiles:
 def _strip_quantisation(path: Path) -> None:
     config = json.loads(path.read_text(encoding="utf-8"))
     config.pop("quantization_config", None)
-    path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    path.write_text(json_file(config), encoding="utf-8")
 
 
 @contextmanager

@@ -89,7 +89,7 @@ class Manifest:
             "n_tokens": self.n_tokens,
         }
         values["checksum"] = manifest_checksum(values)
-        return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_manifest(directory: Path) -> Manifest:
@@ -173,7 +173,7 @@ def check_files(directory: Path, manifest: Manifest, *, max_bytes: float) -> Non
 
 def manifest_checksum(values: Mapping[str, Any]) -> str:
     """sha256 of the manifest's own values, whatever their order and spacing in the file."""
-    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from seal_ir.config import SearchConfig, configured, covering
 from seal_ir.decode.beam import Decoded
 from seal_ir.errors import UsageError
 from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.json_text import json_file
 from seal_ir.formats.named import Places, resolve_topics
 from seal_ir.formats.pages import first_hits, fold_hits
 from seal_ir.formats.topics import datapoint_inputs, read_topics
@@ -222,8 +222,7 @@ def _save_config(
         **about,
     }
     with atomic_writer(path.with_name(f"{path.name}.config.json")) as file:
-        json.dump(values, file, indent=2, ensure_ascii=False)
-        file.write("\n")
+        file.write(json_file(values))
 
 
 if __name__ == "__main__":

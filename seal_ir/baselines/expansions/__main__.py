@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from contextlib import ExitStack
@@ -15,6 +14,7 @@ from seal_ir.baselines.run_command import read_named_topics
 from seal_ir.command import run
 from seal_ir.errors import UsageError
 from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.json_text import json_file
 from seal_ir.progress import Progress
 from seal_ir.records import Query
 from seal_ir.text.pretrained import DEFAULT_MODEL
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
     about |= {"topics": args.topics, "n_topics": len(topics)}
     about["seconds"] = round(time.monotonic() - started, 1)
     with atomic_writer(Path(f"{args.output}.config.json")) as file:
-        file.write(f"{json.dumps(about, indent=2, ensure_ascii=False)}\n")
+        file.write(json_file(about))
     if n_truncated:
         sys.stderr.write(f"{n_truncated} of {len(topics)} topics were cut: too long for the model\n")
     sys.stdout.writelines(f"{_path(args, kind)}\n" for kind in KINDS)
