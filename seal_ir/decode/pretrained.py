@@ -64,7 +64,9 @@ def load_generator(name: str, device: str | None = None, dtype: str | None = Non
     description = load_description(files) or TEMPLATES[family]
     if description.family != family:
         raise ModelError(f"{files.source}: seal.json says {description.family}, the model is {family}")
-    return wire(network, tokenizer, description)
+    generator = wire(network, tokenizer, description)
+    logger.info("model %s runs %s", name, generator.where)
+    return generator
 
 
 def load_network(files: ModelFiles, dtype: torch.dtype) -> Any:
@@ -103,16 +105,17 @@ def wire(network: Any, tokenizer: TextTokenizer, description: ModelDescription) 
         ModelError: the tokenizer is not the model's, or a weight is no finite number.
     """
     check_weights(network, type(network).__name__)
+    runs = {"device": str(network.device), "dtype": str(network.dtype).removeprefix("torch.")}
     vocabulary = int(network.get_output_embeddings().weight.shape[0])
     highest = tokenizer.n_vocabulary - 1
     if highest >= vocabulary:
         raise ModelError(f"the tokenizer knows ids up to {highest}, the model only {vocabulary} tokens")
     if description.family == CAUSAL:
         title_end = _title_end(network, tokenizer, description)
-        return Generator(causal_model(network), tokenizer, description, title_end)
+        return Generator(causal_model(network), tokenizer, description, title_end, **runs)
     start = [tokenizer.token_id(token) for token in description.start] or _default_start(network)
     title_end = _title_end(network, tokenizer, description)
-    return Generator(seq2seq_model(network, start), tokenizer, description, title_end)
+    return Generator(seq2seq_model(network, start), tokenizer, description, title_end, **runs)
 
 
 def _title_end(network: Any, tokenizer: TextTokenizer, description: ModelDescription) -> int:

@@ -95,7 +95,7 @@ class KeysMade:
             )
         if model not in (None, self.identity) and model_identity(str(model)) != self.identity:
             return f"made by model {shown(self.model)}, not by {shown(model)}; leave out --model, or {_AGAIN}"
-        if dtype is not None and dtype != self.dtype:
+        if dtype not in (None, "auto", self.dtype):  # "auto" is whatever is fast, and no model runs here
             return f"made in {self.dtype}, not in {dtype}; leave out --dtype, or {_AGAIN}"
         for config in configs:
             if config.slow_path != self.slow_path:

@@ -114,17 +114,10 @@ def _decoding(
         stored = StoredKeys(args.keys, searcher.index, topics, configs, model=args.model, dtype=args.dtype)
         return stored.decoded, stored.description()
     _set_threads(args.threads)
-    _ = searcher.generator  # a model that cannot be loaded is told before any output is opened
-    return lambda batch: searcher.decode_counted([topic.text for topic in batch]), _precision(args)
-
-
-def _precision(args: argparse.Namespace) -> dict[str, str]:
-    """The precision that was meant by "auto" here: the record of a run is read on other machines."""
-    if args.dtype != "auto":
-        return {}
-    from seal_ir.decode.pretrained import chosen_device, chosen_dtype
-
-    return {"dtype": str(chosen_dtype(args.dtype, chosen_device(args.device))).removeprefix("torch.")}
+    generator = searcher.generator  # a model that cannot be loaded is told before any output is opened
+    print(f"model: {args.model or searcher.index.manifest.model} {generator.where}", file=sys.stderr)
+    runs = {"device": generator.device, "dtype": generator.dtype}
+    return lambda batch: searcher.decode_counted([topic.text for topic in batch]), runs
 
 
 def _search(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -89,6 +91,8 @@ def fit(plan: FitPlan, *, resume: bool) -> Done:
         forget(plan.output / CHECKPOINTS)
     training_set, dev_set = _sets(plan)
     session = _Session(plan)
+    if int(os.environ.get("RANK", "0")) == 0:
+        sys.stderr.write(f"model: {plan.model} on {session.device} in {session.dtype}\n")
     trainer = session.trainer(training_set, dev_set, resumed=checkpoint is not None)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     log, last = trainer.state.log_history, int(trainer.state.global_step)
@@ -119,6 +123,8 @@ class _Session:
         _check_dev_fields(plan.dev_data, self.prompts)
         self.generator = wire(self.network.eval(), tokenizer, self.prompts.description)
         self.on_cpu = not torch.cuda.is_available()
+        self.device = "cpu" if self.on_cpu else "cuda"  # where the Trainer puts the network
+        self.dtype = "bfloat16" if plan.options.bf16 else "float32"
         self.retrieval: Any = None
 
     def trainer(self, training_set: TrainingSet, dev_set: TrainingSet, *, resumed: bool) -> Any:
@@ -166,6 +172,8 @@ class _Session:
             "data": plan.data.name,
             "options": asdict(plan.options),
             "batches": asdict(plan.batches),
+            "device": self.device,
+            "dtype": self.dtype,
             "prompts": self.prompts.templates,
             **({"field_prompts": self.prompts.further} if self.prompts.further else {}),
             "best_step": best,

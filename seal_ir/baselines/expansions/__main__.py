@@ -45,8 +45,8 @@ def main(arguments: list[str]) -> int:
         raise UsageError(f"{args.output}: is a folder; --output is what the names of the files begin with")
     topics = read_named_topics(args.topics)
     started = time.monotonic()
-    n_truncated = _write(args, topics, config)
-    about = {"model": args.model, "dtype": args.dtype or "float32", **asdict(config)}
+    n_truncated, runs = _write(args, topics, config)
+    about = {"model": args.model, **runs, **asdict(config)}
     about |= {"topics": args.topics, "n_topics": len(topics)}
     about["seconds"] = round(time.monotonic() - started, 1)
     with atomic_writer(Path(f"{args.output}.config.json")) as file:
@@ -57,8 +57,14 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _write(args: argparse.Namespace, topics: list[Query], config: ExpansionConfig) -> int:
-    """Write a line for each topic into each file as they come; returns how many topics were cut."""
+def _write(
+    args: argparse.Namespace, topics: list[Query], config: ExpansionConfig
+) -> tuple[int, dict[str, str]]:
+    """Write a line for each topic into each file as they come.
+
+    Returns:
+        How many topics were cut, and where the model ran.
+    """
     from seal_ir.baselines.expansions.writing import expand
     from seal_ir.baselines.generating import load_writer
 
@@ -74,7 +80,7 @@ def _write(args: argparse.Namespace, topics: list[Query], config: ExpansionConfi
             n_truncated += expanded.truncated
             progress.advance(1)
         progress.close()
-    return n_truncated
+    return n_truncated, {"device": writer.generator.device, "dtype": writer.generator.dtype}
 
 
 def _path(args: argparse.Namespace, kind: str) -> Path:
