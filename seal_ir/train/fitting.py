@@ -15,6 +15,7 @@ from transformers import set_seed
 
 from seal_ir.decode.pretrained import wire
 from seal_ir.errors import InputError, UsageError
+from seal_ir.formats.disk import writing
 from seal_ir.formats.named import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.text.description import CAUSAL, SEQ2SEQ
 from seal_ir.text.pretrained import find_model, load_description, load_tokenizer
@@ -84,7 +85,8 @@ def fit(plan: FitPlan, *, resume: bool) -> Done:
         InputError: the training set, the checkpoint, or what the dev metric needs, cannot be read.
         ModelError: the model cannot be loaded.
         TrainingError: training diverged.
-        UsageError: the output folder holds a run and this is no resumption, or the other way round.
+        UsageError: the output folder holds a run and this is no resumption, or the other way round; or it
+            cannot be written.
     """
     checkpoint = checkpoint_of(plan.output, plan.options, resume=resume)
     if checkpoint is None:
@@ -131,6 +133,8 @@ class _Session:
         """The Trainer on the training set's stream, with the dev batches ready."""
         plan, options = self.plan, self.plan.options
         checkpoints = plan.output / CHECKPOINTS
+        with writing(plan.output):  # before hours of work
+            checkpoints.mkdir(parents=True, exist_ok=True)
         arguments = training_arguments(options, checkpoints, on_cpu=self.on_cpu, resumed=resumed)
         encoder = Encoder(self.generator, self.prompts, self.network.config.eos_token_id)
         dtype = torch.bfloat16 if options.bf16 else torch.float32

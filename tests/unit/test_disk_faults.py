@@ -134,6 +134,25 @@ def test_a_model_on_a_full_disk(tmp_path: Path, llama: Path) -> None:
         assert not (out / "seal.json").exists()
 
 
+def test_a_run_that_may_not_write_is_refused_before_its_first_step(
+    call: Runner, tmp_path: Path, training_data: Path, llama: Path
+) -> None:
+    (tmp_path / "file").touch()  # where a folder would have to be made
+    options = ("--data", training_data, "--model", llama, "--output", tmp_path / "file" / "out", "--steps", 1)
+    result = call(main, "fit", *options)
+    assert_fault(result, 2, "file/out: cannot be written", "choose another place")
+    assert "step 0/1" not in result.err
+
+
+def test_curves_on_a_full_disk(tmp_path: Path) -> None:
+    from seal_ir.train.report import draw
+
+    log = [{"step": step, "loss": 1.0} for step in (1, 2)]
+    with full(1000), pytest.raises(UsageError, match="loss.png: cannot be written"):
+        draw(log, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.fixture
 def gguf(tmp_path: Path, llama: Path, monkeypatch: pytest.MonkeyPatch) -> ModelFiles:
     """A model that "comes as GGUF": what transformers makes of that is a network as any other."""
