@@ -31,11 +31,8 @@ def check_weights(network: Any, source: object) -> None:
     odd = first_odd(network.named_parameters())
     odd = odd or first_odd((name, value.clamp(-1, 1)) for name, value in buffers)
     if odd:
-        advice = (
-            _LARGEST_HALF
-            if getattr(network, "dtype", None) == torch.float16 and " holds inf " in odd
-            else _DAMAGED
-        )
+        half = getattr(network, "dtype", None) == torch.float16
+        advice = _LARGEST_HALF if half and " holds inf " in odd else _DAMAGED
         raise ModelError(f"{source}: the model's weights are not finite numbers: {odd}; {advice}")
 
 
