@@ -19,6 +19,10 @@ class ModelError(SealError):
     """A language model or tokenizer cannot be found, loaded, or does not fit the index."""
 
 
+class TrainingError(SealError):
+    """A training run cannot go on: what it computes is no number, or its checkpoint is damaged."""
+
+
 class UsageError(SealError):
     """A command was called with options that do not go together; commands exit with 2."""
 

@@ -31,7 +31,9 @@ class Stubbed:
 
     def load_generator(self, name: str, device: str | None, dtype: str | None) -> Generator:
         self.loaded.append((name, device, dtype))
-        return replace(tiny.generator(), model=_Watched(self))
+        device, dtype = device or "cpu", dtype or "float32"
+        runs_in = f"fastest-of-{device}" if dtype == "auto" else dtype
+        return replace(tiny.generator(), model=_Watched(self), device=device, dtype=runs_in)
 
 
 class _Watched(tiny.EchoModel):
@@ -51,8 +53,6 @@ def pretrained(load_generator: Callable[..., Generator]) -> ModuleType:
     """What stands for `seal_ir.decode.pretrained`."""
     module = ModuleType("seal_ir.decode.pretrained")
     module.load_generator = load_generator  # type: ignore[attr-defined]
-    module.chosen_device = lambda name: name  # type: ignore[attr-defined]
-    module.chosen_dtype = lambda name, device: f"torch.fastest-of-{device}"  # type: ignore[attr-defined]
     return module
 
 

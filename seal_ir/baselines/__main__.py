@@ -20,6 +20,7 @@ from seal_ir.command import run
 from seal_ir.errors import SealError, UsageError
 from seal_ir.eval.significance import Resampling
 from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.json_text import json_file
 from seal_ir.formats.named import Places
 
 # What a table is written as: the format's name, the file's suffix, the writer.
@@ -185,7 +186,7 @@ def _timings(spec: TableSpec) -> dict[str, float]:
 
 def _save_timings(spec: TableSpec, timings: dict[str, float]) -> None:
     with atomic_writer(spec.folder / "steps.json") as file:
-        json.dump(timings, file, indent=2)
+        file.write(json_file(timings))
         file.write("\n")
 
 

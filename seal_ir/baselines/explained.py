@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from seal_ir.encode.vectors import ngram_text
 from seal_ir.eval.grids import Grid, aligned, piped
 from seal_ir.eval.tables import versions
 from seal_ir.eval.texts import index_directory
+from seal_ir.formats.json_text import json_file, json_line
 from seal_ir.formats.named import Places
 from seal_ir.formats.topics import read_topics
 from seal_ir.index.reader import Index
@@ -125,12 +125,12 @@ def as_json(spec: TableSpec, found: Sequence[Explained], lacks: Sequence[Lack]) 
         "rows": rows,
         "missing": missing,
     }
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return json_file(value)
 
 
 def json_quoted(ngram: str) -> str:
     """The n-gram in quotation marks, so that its leading space is seen, on one line."""
-    return json.dumps(ngram, ensure_ascii=False)
+    return json_line(ngram)
 
 
 def _of_row(row: Row, topics: Topics, questions: Sequence[Query], index: Index) -> Iterator[Explained]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -87,6 +88,7 @@ def load_writer(name: str, device: str | None = None, dtype: str | None = None) 
         start = start or [_token_ids(network, "decoder_start_token_id")[0]]
         start += [] if description.start else _token_ids(network, "forced_bos_token_id")[:1]
     generator = wire(network, tokenizer, description)
+    sys.stderr.write(f"model: {name} {generator.where}\n")
     # None of the model's own settings, such as penalties, may change what it says.
     settings: Any = GenerationConfig
     network.generation_config = settings(decoder_start_token_id=start[0] if start else None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -13,6 +12,7 @@ from seal_ir.baselines.figures import Figure, Measured
 from seal_ir.baselines.plan import Lack
 from seal_ir.baselines.spec import Row, TableSpec, Topics
 from seal_ir.eval.tables import Interval, Table, versions
+from seal_ir.formats.json_text import json_file
 
 _COLUMNS = (
     *("topics", "system", "measure", "value", "ci_lo", "ci_hi", "n", "recorded", "published", "source"),
@@ -41,7 +41,7 @@ def as_json(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
         "rows": records(spec, measured),
         "missing": [{**asdict(lack), "needs": list(map(str, lack.needs))} for lack in lacks],
     }
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return json_file(value)
 
 
 def as_csv(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:

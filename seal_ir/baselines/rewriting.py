@@ -14,6 +14,7 @@ from seal_ir.errors import UsageError
 from seal_ir.formats.collections import Collection
 from seal_ir.formats.compression import READ_SUFFIXES, REFUSED_SUFFIXES
 from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.json_text import json_line
 from seal_ir.formats.jsonlines import is_text
 from seal_ir.records import Document
 from seal_ir.search.documents import contents
@@ -64,9 +65,9 @@ def write_again(
         for document in collection:
             record = record_of(document)
             record[field] = value_of(document, record)
-            line = json.dumps(record, ensure_ascii=False)
+            line = json_line(record)
             stream.write(
-                f"{line if is_text(line) else json.dumps(record)}\n"
+                f"{line if is_text(line) else json_line(record, ascii_only=True)}\n"
             )  # half a surrogate stays an escape
 
 

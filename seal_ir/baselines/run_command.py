@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -16,6 +15,7 @@ from seal_ir.baselines.bm25 import Source, build, check_source, is_lucene_index
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds, read_ids
 from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.json_text import json_file
 from seal_ir.formats.kinds import kind_named
 from seal_ir.formats.named import Places, resolve_topics
 from seal_ir.formats.outputs import is_stream
@@ -172,6 +172,5 @@ def write_run(
 
 def _save_settings(args: argparse.Namespace, record: Mapping[str, Any]) -> None:
     with atomic_writer(args.output.with_name(f"{args.output.name}.config.json")) as file:
-        json.dump(record, file, indent=2, ensure_ascii=False)
-        file.write("\n")
+        file.write(json_file(record))
     sys.stdout.write(f"{args.output}\n")

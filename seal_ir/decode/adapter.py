@@ -10,6 +10,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
+from seal_ir.decode.soundness import first_odd
 from seal_ir.errors import ModelError
 from seal_ir.text.adapters import CONFIG, adapter_config
 
@@ -25,13 +26,10 @@ def merge_adapter(network: Any, folder: Path) -> None:
     """Add an adapter to the weights of its base model, in place; peft is not needed for this.
 
     Raises:
-        ModelError: the adapter is of another kind than LoRA, damaged, or made for another model.
+        ModelError: the adapter is of another kind than LoRA, damaged, not finite, or made for another model.
     """
     scale = _scale(adapter_config(folder), folder / CONFIG)
-    try:
-        matrices = load_file(folder / WEIGHTS)
-    except (OSError, SafetensorError) as error:
-        raise ModelError(f"{folder / WEIGHTS}: cannot be read ({error})") from error
+    matrices = adapter_matrices(folder)
     layers = dict(network.named_modules())
     for name in sorted(matrices):
         module, _, part = name.removeprefix(_PREFIX).partition(".lora_")
@@ -44,6 +42,23 @@ def merge_adapter(network: Any, folder: Path) -> None:
         if up is None or weight is None or tuple(weight.shape) != (up.shape[0], down.shape[1]):
             raise ModelError(f"{folder}: the adapter does not fit its base model ({module})")
         weight += (scale * (up.float() @ down.float())).to(weight)
+
+
+def adapter_matrices(folder: Path) -> dict[str, torch.Tensor]:
+    """The matrices of an adapter by peft's names.
+
+    Raises:
+        ModelError: they cannot be read, or a value is no finite number.
+    """
+    path = folder / WEIGHTS
+    try:
+        matrices = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise ModelError(f"{path}: cannot be read ({error})") from error
+    odd = first_odd(sorted(matrices.items()))
+    if odd:
+        raise ModelError(f"{path}: the adapter's weights are not finite numbers: {odd}; train it again")
+    return matrices
 
 
 def _scale(config: dict[str, Any], path: Path) -> float:

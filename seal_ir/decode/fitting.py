@@ -29,7 +29,7 @@ def causal_model(network: Any) -> LanguageModel:
     """A causal network behind the decoder's interface: a tree where it can hold one, else rows.
 
     Raises:
-        ModelError: its next-token probabilities in a batch are not those of a single sequence.
+        ModelError: its next-token probabilities are no numbers, or in a batch not those of one sequence.
     """
     window = _window(network.config)
     kinds: list[Callable[[], LanguageModel]] = [lambda: RowsModel(network)]
@@ -42,7 +42,7 @@ def seq2seq_model(network: Any, start_tokens: Sequence[int]) -> LanguageModel:
     """An encoder-decoder network behind the decoder's interface: a tree where it can hold one, else rows.
 
     Raises:
-        ModelError: its next-token probabilities in a batch are not those of a single sequence.
+        ModelError: its next-token probabilities are no numbers, or in a batch not those of one sequence.
     """
     kinds: list[Callable[[], LanguageModel]] = [
         lambda: TreeSeq2SeqModel(network, start_tokens),
@@ -64,6 +64,7 @@ def _first_that_fits(
     n_vocabulary = int(network.get_output_embeddings().weight.shape[0])
     a, b, c, d, e, f = ((np.arange(6) + 5) % n_vocabulary).tolist()
     expected = [alone((a, b, c), (f, a)), alone((a, b, c), (e, b)), alone((d,), (a, c))]
+    _check_numbers(network, expected)
     tolerance = _TOLERANCE if network.dtype == torch.float32 else _HALF_TOLERANCE
     for kind in kinds:
         try:
@@ -79,6 +80,16 @@ def _first_that_fits(
         restore_attention(network, implementation)
         logger.debug("%s: a way of decoding does not fit (%s)", name, reason)
     raise ModelError(f"{name} cannot be used for constrained decoding ({reason}); use another model")
+
+
+def _check_numbers(network: Any, expected: Sequence[Floats]) -> None:
+    """Refuse a network whose sound weights give no probabilities, before its way of decoding is blamed."""
+    if np.isnan(expected).any():
+        dtype = str(network.dtype).removeprefix("torch.")
+        raise ModelError(
+            f"{type(network).__name__} gives probabilities that are no numbers in {dtype}: a layer's numbers"
+            f" grow too large; {'load it in float32' if dtype != 'float32' else 'use another model'}"
+        )
 
 
 def _has_positions(network: Any) -> bool:

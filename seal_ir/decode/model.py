@@ -110,12 +110,21 @@ class Generator:
         tokenizer: its tokenizer, which must be the index's.
         description: its prompts.
         title_end: the token that it writes where a title ends.
+        device: where its weights are, by torch's name.
+        dtype: the precision that they are in, likewise.
     """
 
     model: LanguageModel
     tokenizer: TextTokenizer
     description: ModelDescription
     title_end: int
+    device: str = "cpu"
+    dtype: str = "float32"
+
+    @property
+    def where(self) -> str:
+        """Device and precision, as people say them."""
+        return f"on {self.device} in {self.dtype}"
 
 
 def cache_keyword(network: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,14 +17,27 @@ from transformers.utils import logging as transformers_logging
 from seal_ir.decode.adapter import merge_adapter
 from seal_ir.decode.fitting import causal_model, seq2seq_model
 from seal_ir.decode.model import Generator
+from seal_ir.decode.soundness import check_weights
 from seal_ir.errors import ModelError, UsageError
+from seal_ir.formats.disk import clear_abandoned, own_folder, writing
+from seal_ir.formats.json_text import json_file
 from seal_ir.text.adapters import base_of
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES, ModelDescription
-from seal_ir.text.pretrained import ModelFiles, explain_failure, find_model, load_description, load_tokenizer
+from seal_ir.text.pretrained import (
+    BASE_MODEL,
+    CACHE_ADVICE,
+    ModelFiles,
+    explain_failure,
+    find_model,
+    load_description,
+    load_tokenizer,
+    reachable_source,
+)
 from seal_ir.text.tokenizer import TextTokenizer
 
 logger = logging.getLogger(__name__)
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_CONVERTING = ".converting-"
 AUTO = "auto"  # the fastest one of the device
 
 
@@ -52,14 +64,16 @@ def load_generator(name: str, device: str | None = None, dtype: str | None = Non
     description = load_description(files) or TEMPLATES[family]
     if description.family != family:
         raise ModelError(f"{files.source}: seal.json says {description.family}, the model is {family}")
-    return wire(network, tokenizer, description)
+    generator = wire(network, tokenizer, description)
+    logger.info("model %s runs %s", name, generator.where)
+    return generator
 
 
 def load_network(files: ModelFiles, dtype: torch.dtype) -> Any:
     """The transformers network of a model, in evaluation mode; an adapter is merged into its base model.
 
     Raises:
-        ModelError: it cannot be loaded.
+        ModelError: it cannot be loaded, or a weight is no finite number.
     """
     base = base_of(files.folder) if files.folder else None
     if base is not None and files.folder is not None:
@@ -68,30 +82,40 @@ def load_network(files: ModelFiles, dtype: torch.dtype) -> Any:
             raise ModelError(f"{files.folder}: its base model {base} is an adapter itself; merge that first")
         network = load_network(found, torch.float32)
         merge_adapter(network, files.folder)
-        return network.to(dtype)
+        network = network.to(dtype)
+        check_weights(network, files.folder)
+        return network
     files = _converted(files)
+    source = reachable_source(files)
     with quiet_transformers():
         try:
-            config = AutoConfig.from_pretrained(files.source)
+            config = AutoConfig.from_pretrained(source)
             auto = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
-            network = auto.from_pretrained(files.source, dtype=dtype)
-            return network.eval()
+            network = auto.from_pretrained(source, dtype=dtype)
         except Exception as error:  # noqa: BLE001 - transformers raises many kinds
             raise explain_failure(files, error) from error
+    check_weights(network, files.source)
+    return network.eval()
 
 
 def wire(network: Any, tokenizer: TextTokenizer, description: ModelDescription) -> Generator:
-    """A `Generator` from a loaded transformers model; the seam for models made in memory."""
+    """A `Generator` from a loaded transformers model; the seam for models made in memory.
+
+    Raises:
+        ModelError: the tokenizer is not the model's, or a weight is no finite number.
+    """
+    check_weights(network, type(network).__name__)
+    runs = {"device": str(network.device), "dtype": str(network.dtype).removeprefix("torch.")}
     vocabulary = int(network.get_output_embeddings().weight.shape[0])
     highest = tokenizer.n_vocabulary - 1
     if highest >= vocabulary:
         raise ModelError(f"the tokenizer knows ids up to {highest}, the model only {vocabulary} tokens")
     if description.family == CAUSAL:
         title_end = _title_end(network, tokenizer, description)
-        return Generator(causal_model(network), tokenizer, description, title_end)
+        return Generator(causal_model(network), tokenizer, description, title_end, **runs)
     start = [tokenizer.token_id(token) for token in description.start] or _default_start(network)
     title_end = _title_end(network, tokenizer, description)
-    return Generator(seq2seq_model(network, start), tokenizer, description, title_end)
+    return Generator(seq2seq_model(network, start), tokenizer, description, title_end, **runs)
 
 
 def _title_end(network: Any, tokenizer: TextTokenizer, description: ModelDescription) -> int:
@@ -114,22 +138,32 @@ def _default_start(network: Any) -> list[int]:
 
 
 def _converted(files: ModelFiles) -> ModelFiles:
-    """The same model as safetensors, dequantised once into the cache where it came as GGUF."""
+    """The same model as safetensors, dequantised once into the cache where it came as GGUF.
+
+    Raises:
+        ModelError: its weights are not finite, or the cache cannot be written.
+    """
     if files.gguf is None or files.cache is None:
+        if files.name == BASE_MODEL and files.folder is not None:
+            clear_abandoned(files.folder, _CONVERTING)
         return files
     logger.info("dequantising %s into %s (once)", files.gguf.name, files.cache)
-    files.cache.mkdir(parents=True, exist_ok=True)
     with quiet_transformers():
-        network = AutoModelForCausalLM.from_pretrained(
-            files.source,
-            gguf_file=files.gguf.name,
-            quantization_config=GgufConfig(dequantize=True),
-            dtype=torch.float32,
-        )
-    with tempfile.TemporaryDirectory(dir=files.cache, prefix=".converting-") as folder:
-        network.save_pretrained(folder)
-        _strip_quantisation(Path(folder) / "config.json")
-        made = sorted(Path(folder).iterdir(), key=lambda path: path.name == "model.safetensors")
+        try:
+            network = AutoModelForCausalLM.from_pretrained(
+                files.source,
+                gguf_file=files.gguf.name,
+                quantization_config=GgufConfig(dequantize=True),
+                dtype=torch.float32,
+            )
+        except Exception as error:  # noqa: BLE001 - transformers raises many kinds
+            raise explain_failure(files, error) from error
+    check_weights(network, files.gguf)
+    with writing(files.cache, CACHE_ADVICE, ModelError), own_folder(files.cache, _CONVERTING) as folder:
+        with quiet_transformers():
+            network.save_pretrained(folder)
+        _strip_quantisation(folder / "config.json")
+        made = sorted(folder.iterdir(), key=lambda path: path.name == "model.safetensors")
         for path in made:  # the weights last: they are what marks the copy as complete
             shutil.move(path, files.cache / path.name)
     return ModelFiles(files.name, str(files.cache))
@@ -138,7 +172,7 @@ def _converted(files: ModelFiles) -> ModelFiles:
 def _strip_quantisation(path: Path) -> None:
     config = json.loads(path.read_text(encoding="utf-8"))
     config.pop("quantization_config", None)
-    path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    path.write_text(json_file(config), encoding="utf-8")
 
 
 @contextmanager
@@ -166,9 +200,13 @@ def chosen_device(device: str | None) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-        torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError) as error:
-        raise UsageError(f"device {device!r} is not available here: {str(error).splitlines()[0]}") from error
+        # There are devices that hold shapes only, and some that torch knows by name and cannot run.
+        sound = torch.ones(2, device=chosen).add(1).tolist() == [2.0, 2.0]
+    except Exception as error:  # noqa: BLE001 - every backend fails in its own way
+        reason = " ".join(str(error).split(". ")[0].split())[:200] or type(error).__name__
+        raise UsageError(f"device {device!r} is not available here: {reason}") from error
+    if not sound:
+        raise UsageError(f"device {device!r} does not add up numbers; choose another one, such as cpu")
     return chosen
 
 

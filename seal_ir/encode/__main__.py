@@ -38,8 +38,9 @@ def main(arguments: list[str]) -> int:
         directory, options.encoder, config=config, device=options.device, dtype=options.dtype
     )
     _set_threads(options.threads)
-    encoder.load()  # a model that cannot be loaded is told before any output is opened
-    made = KeysMade.of(encoder.index, encoder.model, options.dtype or "float32", config)
+    generator = encoder.load()  # a model that cannot be loaded is told before any output is opened
+    print(f"model: {encoder.model} {generator.where}", file=sys.stderr)
+    made = KeysMade.of(encoder.index, encoder.model, generator.dtype, config)
     started = time.monotonic()
     n_truncated = _encode(encoder, topics, output, made, options.batch_size)
     if n_truncated:
@@ -54,7 +55,7 @@ def main(arguments: list[str]) -> int:
             "shard": [options.shard_id, options.shard_num],
             "batch_size": options.batch_size,
             "threads": options.threads,
-            "device": options.device,
+            "device": generator.device,
             "n_topics": len(topics),
             "seconds": round(time.monotonic() - started, 1),
             "version": version("seal-ir"),

@@ -45,13 +45,13 @@ class KeyEncoder:
         self._model = LazyGenerator(self.index, model, device, dtype)
         self.model = self._model.name
 
-    def load(self) -> None:
+    def load(self) -> Generator:
         """Load the model.
 
         Raises:
             ModelError: it cannot be loaded, or has another tokenizer than the index.
         """
-        self._model.get()
+        return self._model.get()
 
     def decode(self, queries: Sequence[str]) -> Decoded:
         """The keys of each query; one batch."""

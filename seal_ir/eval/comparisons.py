@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from math import isfinite
 from pathlib import Path
@@ -21,6 +20,7 @@ from seal_ir.eval.significance import (
 )
 from seal_ir.eval.tables import Comparison, Interval, Result, Table
 from seal_ir.formats.files import atomic_writer, shown
+from seal_ir.formats.json_text import json_line
 
 DELTA_SUFFIXES = (".tsv", ".jsonl")
 
@@ -100,7 +100,7 @@ def write_deltas(path: Path, table: Table, baseline: Result, systems: Sequence[R
             if path.suffix == ".tsv":
                 file.write("\t".join(map(str, cells)) + "\n")
             else:
-                file.write(json.dumps(dict(zip(columns, cells, strict=True)), ensure_ascii=False) + "\n")
+                file.write(f"{json_line(dict(zip(columns, cells, strict=True)))}\n")
 
 
 def _delta_rows(

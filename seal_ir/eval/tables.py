@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -14,6 +13,7 @@ from seal_ir.eval.measures import Column
 from seal_ir.eval.questions import Questions
 from seal_ir.eval.rankings import Coverage
 from seal_ir.eval.significance import Resampling
+from seal_ir.formats.json_text import json_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ def as_json(table: Table) -> str:
     if table.statistics:
         value["statistics"] = asdict(table.statistics.options)
         value["comparisons"] = [asdict(comparison) for comparison in table.statistics.comparisons]
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return json_file(value)
 
 
 def versions() -> dict[str, str]:

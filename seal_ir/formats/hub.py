@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +17,8 @@ import pyarrow as pa
 from seal_ir.errors import InputError
 from seal_ir.formats.compression import READ_SUFFIXES
 from seal_ir.formats.files import find_documents, is_file, shown
+from seal_ir.formats.hub_access import is_dataset_cached, unreachable
+from seal_ir.formats.json_text import json_line
 from seal_ir.formats.layouts import Documents
 from seal_ir.formats.passages import ID_KEYS, TEXT_KEYS, Record, json_document, read_json
 from seal_ir.formats.pipes import is_special, rereadable
@@ -87,7 +88,7 @@ def read_dataset(
                 row += 1
                 document = json_document(record, fields)
                 if keep_raw and isinstance(document, Document):
-                    document = document._replace(raw=json.dumps(record, ensure_ascii=False, default=str))
+                    document = document._replace(raw=json_line(record, default=str))
                 yield row, document
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{source}: damaged after row {row} ({_told(error)}); make it again") from error
@@ -115,6 +116,8 @@ def _load(source: Path, path: Path | None, split: str | None) -> Any:
         package = importlib.import_module("datasets")
     except ImportError as error:
         raise InputError(f"{source}: reading it needs the package datasets; pip install datasets") from error
+    if path is None:
+        _check_reachable(source)
     try:
         if path is not None:
             loaded = package.load_from_disk(str(path))
@@ -136,6 +139,16 @@ def _load(source: Path, path: Path | None, split: str | None) -> Any:
     fault = f"has no split {shown(split)} among its own" if split else "has several splits"
     form = "FOLDER:SPLIT" if path is not None else "NAME:CONFIG:SPLIT"
     raise InputError(f"{source}: {fault} ({', '.join(loaded)}); choose one, as {form}")
+
+
+def _check_reachable(source: Path) -> None:
+    """Refuse a name in seconds that neither the hub nor a cache can give."""
+    name = str(source).partition(":")[0]
+    reason = unreachable()
+    if reason and not is_dataset_cached(name):
+        raise InputError(
+            f"{source}: the dataset cannot be loaded: no such folder, nor in a cache here, and {reason}"
+        )
 
 
 def _local(source: Path) -> tuple[Path | None, str | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -10,6 +9,7 @@ from typing import TypeVar
 from seal_ir.errors import InputError
 from seal_ir.formats.files import shown
 from seal_ir.formats.identified import JsonRecord, by_topic, json_records
+from seal_ir.formats.json_text import json_line
 from seal_ir.formats.jsonlines import Malformed, id_fault, is_text
 
 _MARKS = ("[START_ENT]", "[END_ENT]")
@@ -86,7 +86,7 @@ def datapoint(qid: str, text: str, pages: Sequence[str]) -> str:
     """One line of a KILT run, without its end: the pages in their order, their ids as strings."""
     provenance = [{"wikipedia_id": page} for page in pages]
     record = {"id": qid, "input": text, "output": [{"provenance": provenance}]}
-    return json.dumps(record, ensure_ascii=False)
+    return json_line(record)
 
 
 def _values(

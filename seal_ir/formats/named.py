@@ -37,6 +37,7 @@ _SUFFIXES = {
     "answers": (".jsonl", ".json", ".csv"),
     "qrels": (".trec", ".txt", ".tsv"),
 }
+_HOMELESS = "HOME is not set, and the system does not know this user's home folder"
 _PACKED = ("", ".gz", ".bz2", ".xz", ".zst")
 
 
@@ -47,12 +48,23 @@ class Places:
     Attributes:
         data: folder with topics/, qrels/ and answers/ of the user's, or None.
         collections: folder with one folder a collection.
-        cache: folder for files that were downloaded; made when the first one is.
+        cache_folder: folder for files that were downloaded or made, see `cache`; None: no place.
     """
 
     data: Path | None
     collections: Path
-    cache: Path
+    cache_folder: Path | None
+
+    @property
+    def cache(self) -> Path:
+        """Folder for files that were downloaded or made; it is made when the first one is.
+
+        Raises:
+            InputError: SEAL_IR_CACHE is not set, and nobody knows the user's home folder.
+        """
+        if self.cache_folder is None:
+            raise InputError(f"there is no place for the cache: {_HOMELESS}; set SEAL_IR_CACHE to a folder")
+        return self.cache_folder
 
     @classmethod
     def from_environment(cls) -> Places:
@@ -62,16 +74,17 @@ class Places:
             InputError: SEAL_IR_DATA names no folder.
         """
         data = os.environ.get("SEAL_IR_DATA")
-        if data and not Path(data).expanduser().is_dir():
+        folder = _expanded(data) if data else None
+        if data and (folder is None or not folder.is_dir()):
             raise InputError(f"SEAL_IR_DATA is {shown(data)}, which is no folder; correct it or unset it")
         package = Path(__file__).resolve().parents[1]
         checkout = package.parent
         return cls(
-            data=Path(data).expanduser() if data else None,
+            data=folder,
             collections=checkout / "collections"
             if (checkout / "pyproject.toml").is_file()
             else package / "_collections",
-            cache=Path(os.path.expanduser(os.environ.get("SEAL_IR_CACHE") or "~/.cache/seal_ir")),  # noqa: PTH111
+            cache_folder=_expanded(os.environ.get("SEAL_IR_CACHE") or "~/.cache/seal_ir"),
         )
 
 
@@ -135,6 +148,12 @@ def _local(kind: str, name: str, places: Places) -> Path | None:
     endings = _endings(kind)
     in_data = _first(places.data / kind, name, endings) if places.data is not None else None
     return in_data or _first(places.collections / name, kind, endings)
+
+
+def _expanded(name: str) -> Path | None:
+    """The path with the home folder for `~`; None where nobody knows that."""
+    expanded = os.path.expanduser(name)  # noqa: PTH111 - which leaves the ~ where it knows no better
+    return None if name.startswith("~") and expanded == name else Path(expanded)
 
 
 def _endings(kind: str) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -14,6 +13,7 @@ from typing import TextIO
 
 from seal_ir.errors import InputError
 from seal_ir.formats.files import atomic_writer, shown
+from seal_ir.formats.json_text import json_line
 from seal_ir.formats.nq_examples import NqExample, example_files, page_text, read_examples
 
 NAMES = {
@@ -70,7 +70,7 @@ class _Pages:
                 return None
             contents = f"{example.title}\n{text}" if example.title else text
             record = {"id": example.docid, "title": example.title, "contents": contents}
-            self.stream.write(f"{json.dumps(record, ensure_ascii=False)}\n")
+            self.stream.write(f"{json_line(record)}\n")
             self.written.add(example.docid)
         self.docids[example.page] = example.docid
         return example.docid
@@ -103,7 +103,7 @@ def convert(
 
         def pair(example: NqExample, docid: str) -> None:
             record = {"question": example.question, "positive_ids": [docid]}
-            pairs.write(f"{json.dumps(record, ensure_ascii=False)}\n")
+            pairs.write(f"{json_line(record)}\n")
 
         def judged(example: NqExample, docid: str) -> None:
             topics.write(f"{example.qid}\t{example.question}\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import Any
 from seal_ir.command import run
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds, read_ids
+from seal_ir.formats.json_text import json_line
 from seal_ir.formats.outputs import check_several
 from seal_ir.index.builder import BuildOptions, build_index
 from seal_ir.index.cutting import Progress
@@ -138,7 +138,7 @@ def main(arguments: list[str]) -> int:
         verify_index(args.index, lambda line: print(line, flush=True), None if args.all else SAMPLE)
     else:
         values = statistics(Index(args.index))
-        print(json.dumps(values, indent=2, ensure_ascii=False) if args.json else as_table(values))
+        print(json_line(values, indent=2) if args.json else as_table(values))
     return 0
 
 

@@ -104,7 +104,7 @@ class Manifest:
             "n_tokens": self.n_tokens,
         }
         values["checksum"] = manifest_checksum(values)
-        return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def tokenizer_name(fingerprint: str) -> str:
@@ -277,7 +277,7 @@ def _unreadable(path: Path, error: OSError) -> IndexDirError:
 
 def manifest_checksum(values: Mapping[str, Any]) -> str:
     """sha256 of the manifest's own values, whatever their order and spacing in the file."""
-    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

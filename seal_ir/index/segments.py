@@ -124,7 +124,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _tell(**values: Any) -> None:
-    sys.stdout.write(json.dumps(values) + "\n")
+    sys.stdout.write(json.dumps(values, allow_nan=False) + "\n")
     sys.stdout.flush()
 
 

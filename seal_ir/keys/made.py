@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from seal_ir.config import DecodeConfig, SearchConfig
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.files import atomic_writer, shown
+from seal_ir.formats.json_text import json_file, json_line
 from seal_ir.index.engine import utf8
 from seal_ir.index.manifest import Manifest
 from seal_ir.index.reader import Index
@@ -69,7 +70,7 @@ class KeysMade:
         """16 hexadecimal digits that every line of the file repeats; the model's name is not in them."""
         values = asdict(self)
         del values["model"]
-        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json_line(values, ascii_only=True, sort_keys=True).encode()).hexdigest()[:16]
 
     def misfit(
         self,
@@ -94,7 +95,7 @@ class KeysMade:
             )
         if model not in (None, self.identity) and model_identity(str(model)) != self.identity:
             return f"made by model {shown(self.model)}, not by {shown(model)}; leave out --model, or {_AGAIN}"
-        if dtype is not None and dtype != self.dtype:
+        if dtype not in (None, "auto", self.dtype):  # "auto" is whatever is fast, and no model runs here
             return f"made in {self.dtype}, not in {dtype}; leave out --dtype, or {_AGAIN}"
         for config in configs:
             if config.slow_path != self.slow_path:
@@ -155,8 +156,7 @@ def write_made(path: Path, made: KeysMade, **more: Any) -> None:
     """
     values = {"format": FORMAT, "made": made.fingerprint, **asdict(made), **more}
     with atomic_writer(path) as file:
-        json.dump(values, file, indent=2, ensure_ascii=False)
-        file.write("\n")
+        file.write(json_file(values))
 
 
 def read_made(path: Path) -> KeysMade:
@@ -175,10 +175,26 @@ def read_made(path: Path) -> KeysMade:
         raise InputError(f"{path}: cannot be read ({error}); {_AGAIN}") from error
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise InputError(f"{path}: no description of keys in format {FORMAT}; {_AGAIN}")
+    _check_known(path, values)
     made = _made(values)
     if made is None or values.get("made") != made.fingerprint:
         raise InputError(f"{path}: damaged, it does not agree with itself; {_AGAIN}")
     return made
+
+
+def _check_known(path: Path, values: Mapping[str, Any]) -> None:
+    """Refuse keys that were made under a setting of a later version: what it does to them is not known here.
+
+    Other names that are unknown are of interest only, and are passed over.
+    """
+    known = {field.name for field in fields(DecodeConfig)}
+    decode = values.get("decode")
+    unknown = sorted(set(decode) - known) if isinstance(decode, dict) else []
+    if unknown:
+        raise InputError(
+            f"{path}: a newer version of seal-ir made these keys, under the setting {shown(unknown[0])} that"
+            f" this one does not have; install that version, or {_AGAIN}"
+        )
 
 
 def _made(values: Mapping[str, Any]) -> KeysMade | None:
@@ -186,13 +202,13 @@ def _made(values: Mapping[str, Any]) -> KeysMade | None:
     if not all(isinstance(values.get(name), str) for name in names):
         return None
     decode = values.get("decode")
-    if not isinstance(decode, dict) or not isinstance(fields := decode.get("fields"), list):
+    if not isinstance(decode, dict) or not isinstance(further := decode.get("fields"), list):
         return None
     plain = {name: value for name, value in decode.items() if name != "fields"}
     if not all(type(value) in (int, bool) for value in plain.values()):
         return None
     try:
-        config = DecodeConfig(**plain, fields=tuple(map(str, fields)))
+        config = DecodeConfig(**plain, fields=tuple(map(str, further)))
     except (TypeError, UsageError):
         return None
     texts = {name: str(values[name]) for name in names}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from seal_ir.config import SearchConfig, configured, covering
 from seal_ir.decode.beam import Decoded
 from seal_ir.errors import UsageError
 from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.json_text import json_file
 from seal_ir.formats.named import Places, resolve_topics
 from seal_ir.formats.outputs import is_stream
 from seal_ir.formats.pages import first_hits, fold_hits
@@ -117,17 +117,10 @@ def _decoding(
         stored = StoredKeys(args.keys, searcher.index, topics, configs, model=args.model, dtype=args.dtype)
         return stored.decoded, stored.description()
     _set_threads(args.threads)
-    _ = searcher.generator  # a model that cannot be loaded is told before any output is opened
-    return lambda batch: searcher.decode_counted([topic.text for topic in batch]), _precision(args)
-
-
-def _precision(args: argparse.Namespace) -> dict[str, str]:
-    """The precision that was meant by "auto" here: the record of a run is read on other machines."""
-    if args.dtype != "auto":
-        return {}
-    from seal_ir.decode.pretrained import chosen_device, chosen_dtype
-
-    return {"dtype": str(chosen_dtype(args.dtype, chosen_device(args.device))).removeprefix("torch.")}
+    generator = searcher.generator  # a model that cannot be loaded is told before any output is opened
+    print(f"model: {args.model or searcher.index.manifest.model} {generator.where}", file=sys.stderr)
+    runs = {"device": generator.device, "dtype": generator.dtype}
+    return lambda batch: searcher.decode_counted([topic.text for topic in batch]), runs
 
 
 def _search(
@@ -225,8 +218,7 @@ def _save_config(
         **about,
     }
     with atomic_writer(path.with_name(f"{path.name}.config.json")) as file:
-        json.dump(values, file, indent=2, ensure_ascii=False)
-        file.write("\n")
+        file.write(json_file(values))
 
 
 if __name__ == "__main__":

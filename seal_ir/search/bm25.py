@@ -13,6 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from seal_ir.errors import IndexDirError, UsageError, check_least
+from seal_ir.formats.json_text import json_file
 from seal_ir.index.places import clear_killed, working_folder
 from seal_ir.index.reader import Index
 from seal_ir.progress import Progress
@@ -116,7 +117,7 @@ def _build(index: Index, working: Path, threads: int) -> Path:
             "look for records without words or ids that Lucene changes"
         )
     about = {"index": str(index.directory.resolve()), "n_documents": n_indexed}
-    (built / ABOUT).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    (built / ABOUT).write_text(json_file(about), encoding="utf-8")
     return built
 
 

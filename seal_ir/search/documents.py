@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
+from seal_ir.formats.json_text import json_line
 from seal_ir.records import Document
 
 
@@ -61,4 +61,4 @@ def contents(document: Document) -> str:
 def raw(document: Document) -> str:
     """A JSON object with id, title and contents."""
     values = {"id": document.id, "title": document.title, "contents": contents(document)}
-    return json.dumps(values, ensure_ascii=False)
+    return json_line(values)

@@ -7,15 +7,20 @@ a causal model, SEAL's own markers for a sequence-to-sequence model.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from seal_ir.errors import ModelError
+from seal_ir.formats.files import shown
+from seal_ir.formats.json_text import json_file
 from seal_ir.records import BODY, TITLE
 
+logger = logging.getLogger(__name__)
 CAUSAL, SEQ2SEQ = "causal", "seq2seq"
+_NEEDED = ("family", "body", "title", "title_end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,30 +72,48 @@ class ModelDescription:
         values = asdict(replace(self, fields={})) | {"fields": dict(self.fields)}
         if not self.fields:
             del values["fields"]
-        return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+        return json_file(values)
 
 
 def read_description(path: Path) -> ModelDescription:
-    """The description in a `seal.json` file.
+    """The description in a `seal.json` file; names that are unknown here are told of and left out.
 
     Raises:
-        ModelError: the file is no such description; says which name is missing or unknown.
+        ModelError: the file is no such description; says which name is missing, or what is wrong with one.
     """
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        start, fields = values.pop("start", []), values.pop("fields", {})
-        if not isinstance(start, list):
-            raise TypeError(f"start is {start!r}; it must be a list of tokens")
-        if not isinstance(fields, dict):
-            raise TypeError(f"fields is {fields!r}; it must be an object of prompts by field")
-        for name, value in (*values.items(), *(("start", token) for token in start), *fields.items()):
-            if not isinstance(value, str):
-                raise TypeError(f"{name} is {value!r}; it must be a string")
-        return ModelDescription(**values, start=tuple(start), fields=MappingProxyType(fields))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: not a model description, it cannot be read: {error}") from error
+    try:
+        return _described(values, path)
     except ModelError as error:
-        raise ModelError(f"{path}: {error}") from error
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise ModelError(f"{path}: not a model description: {error}") from error
+
+
+def _described(values: object, path: Path) -> ModelDescription:
+    if not isinstance(values, dict):
+        raise ModelError(f"it is {shown(values)}; it must be an object with {', '.join(_NEEDED)}")
+    missing = [name for name in _NEEDED if name not in values]
+    if missing:
+        raise ModelError(f"{missing[0]} is missing; it must have {', '.join(_NEEDED)}")
+    start, prompts = values.get("start", []), values.get("fields", {})
+    if not isinstance(start, list):
+        raise ModelError(f"start is {shown(start)}; it must be a list of tokens")
+    if not isinstance(prompts, dict):
+        raise ModelError(f"fields is {shown(prompts)}; it must be an object of prompts by field")
+    needed = {name: values[name] for name in _NEEDED}
+    for name, value in (*needed.items(), *(("start", token) for token in start), *prompts.items()):
+        if not isinstance(value, str):
+            raise ModelError(f"{name} is {shown(value)}; it must be a string")
+    unknown = sorted(set(values) - {*_NEEDED, "start", "fields"})
+    if unknown:
+        logger.warning(
+            "%s: %s is unknown to this version of seal-ir and is left out; a newer one may have written it",
+            path,
+            ", ".join(map(repr, unknown)),
+        )
+    return ModelDescription(**needed, start=tuple(start), fields=MappingProxyType(prompts))
 
 
 # A few examples tell a model that was never trained for this what words of a passage look like. The

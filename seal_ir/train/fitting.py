@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
+import os
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,10 +15,12 @@ from transformers import set_seed
 
 from seal_ir.decode.pretrained import wire
 from seal_ir.errors import InputError, UsageError
+from seal_ir.formats.disk import writing
 from seal_ir.formats.named import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.text.description import CAUSAL, SEQ2SEQ
 from seal_ir.text.pretrained import find_model, load_description, load_tokenizer
 from seal_ir.train.batches import BatchOptions, TrainingSet
+from seal_ir.train.checkpoints import CHECKPOINTS, checkpoint_of
 from seal_ir.train.encoding import Encoder
 from seal_ir.train.network import TargetLoss, load_trainable
 from seal_ir.train.prepared import further_fields, load_prepared
@@ -26,13 +29,12 @@ from seal_ir.train.report import curves, draw
 from seal_ir.train.result import save_result, write_report
 from seal_ir.train.retrieval import load_dev_set, retrieval_of
 from seal_ir.train.settings import FitOptions, training_arguments
-from seal_ir.train.stopping import Patience, best_step, check_resumption, forget, is_spent, load_best
+from seal_ir.train.stopping import Patience, best_step, forget, is_spent, load_best
 from seal_ir.train.stream import Material
 from seal_ir.train.trainer import Clock, Evaluation, SealTrainer, Told
 
 _DEV_GROUPS = 256  # pairs for the dev loss
 _DEV_BATCH_TOKENS = 2048
-CHECKPOINTS = "checkpoints"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +82,19 @@ def fit(plan: FitPlan, *, resume: bool) -> Done:
     """Train a model and write it, with its report, into the plan's output folder.
 
     Raises:
-        InputError: the training set, or what the dev metric needs, cannot be read.
+        InputError: the training set, the checkpoint, or what the dev metric needs, cannot be read.
         ModelError: the model cannot be loaded.
-        UsageError: the output folder holds a run and this is no resumption, or the other way round.
+        TrainingError: training diverged.
+        UsageError: the output folder holds a run and this is no resumption, or the other way round; or it
+            cannot be written.
     """
-    checkpoint = _checkpoint(plan, resume=resume)
+    checkpoint = checkpoint_of(plan.output, plan.options, resume=resume)
     if checkpoint is None:
         forget(plan.output / CHECKPOINTS)
     training_set, dev_set = _sets(plan)
     session = _Session(plan)
+    if int(os.environ.get("RANK", "0")) == 0:
+        sys.stderr.write(f"model: {plan.model} on {session.device} in {session.dtype}\n")
     trainer = session.trainer(training_set, dev_set, resumed=checkpoint is not None)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     log, last = trainer.state.log_history, int(trainer.state.global_step)
@@ -119,12 +125,16 @@ class _Session:
         _check_dev_fields(plan.dev_data, self.prompts)
         self.generator = wire(self.network.eval(), tokenizer, self.prompts.description)
         self.on_cpu = not torch.cuda.is_available()
+        self.device = "cpu" if self.on_cpu else "cuda"  # where the Trainer puts the network
+        self.dtype = "bfloat16" if plan.options.bf16 else "float32"
         self.retrieval: Any = None
 
     def trainer(self, training_set: TrainingSet, dev_set: TrainingSet, *, resumed: bool) -> Any:
         """The Trainer on the training set's stream, with the dev batches ready."""
         plan, options = self.plan, self.plan.options
         checkpoints = plan.output / CHECKPOINTS
+        with writing(plan.output):  # before hours of work
+            checkpoints.mkdir(parents=True, exist_ok=True)
         arguments = training_arguments(options, checkpoints, on_cpu=self.on_cpu, resumed=resumed)
         encoder = Encoder(self.generator, self.prompts, self.network.config.eos_token_id)
         dtype = torch.bfloat16 if options.bf16 else torch.float32
@@ -166,6 +176,8 @@ class _Session:
             "data": plan.data.name,
             "options": asdict(plan.options),
             "batches": asdict(plan.batches),
+            "device": self.device,
+            "dtype": self.dtype,
             "prompts": self.prompts.templates,
             **({"field_prompts": self.prompts.further} if self.prompts.further else {}),
             "best_step": best,
@@ -205,27 +217,6 @@ def _dev_set(dev: DevSource | None) -> Any:
     qrels = resolve_qrels(dev.qrels, places) if dev.qrels else None
     answers = resolve_answers(dev.answers, places) if dev.answers else None
     return load_dev_set(dev.index, resolve_topics(dev.topics, places), qrels, answers, dev.n_queries)
-
-
-def _checkpoint(plan: FitPlan, *, resume: bool) -> Path | None:
-    """The checkpoint to go on from; None for a new run, whose settings are written down."""
-    folder = plan.output / CHECKPOINTS
-    found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
-    complete = [path for path in found if (path / "trainer_state.json").is_file()]
-    if resume and not complete:
-        raise UsageError(f"{plan.output}: has no checkpoint to go on from; leave out --resume")
-    if not resume and (found or (plan.output / "seal.json").is_file()):
-        raise UsageError(f"{plan.output}: holds a training run; add --resume, or name another --output")
-    if not resume:
-        return None
-    state = json.loads((complete[-1] / "trainer_state.json").read_text(encoding="utf-8"))
-    if state["global_step"] >= plan.options.steps:
-        raise UsageError(
-            f"{complete[-1]}: is at step {state['global_step']}, of {plan.options.steps}; raise --steps"
-        )
-    if plan.options.patience is not None:
-        check_resumption(complete[-1], state["log_history"], plan.options.patience)
-    return complete[-1]
 
 
 def _figures(log: list[dict[str, Any]], step: int | None) -> dict[str, float]:

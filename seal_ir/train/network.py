@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional
 
+from seal_ir.decode.adapter import adapter_matrices
 from seal_ir.decode.pretrained import load_network
-from seal_ir.errors import InputError, UsageError
+from seal_ir.decode.soundness import first_odd
+from seal_ir.errors import InputError, TrainingError, UsageError
+from seal_ir.formats.disk import writing
 from seal_ir.text.adapters import CONFIG, base_of
 from seal_ir.text.pretrained import ModelFiles, find_model
 
 TRAINED = "trained.safetensors"
+LESS = "train again with a lower --lr, a longer --warmup or a smaller --clip"
 _TOLERANCE = 1e-3
 
 
@@ -103,6 +108,7 @@ def _with_adapter(network: Any, files: ModelFiles, rank: int) -> tuple[Any, Any]
     from peft import PeftModel
 
     folder = Path(files.source)
+    adapter_matrices(folder)  # peft takes whatever is in there
     wrapper: Any = PeftModel.from_pretrained(network, folder, is_trainable=True)
     found = wrapper.peft_config["default"].r
     if found != rank:
@@ -139,23 +145,58 @@ def _head_is_last(network: Any) -> bool:
 
 
 def save_trained(model: TargetLoss, folder: Path) -> None:
-    """Write what is trained as `trained.safetensors`, exactly; the file appears in one step."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write what is trained as `trained.safetensors`, exactly; the file appears in one step.
+
+    Raises:
+        TrainingError: a weight is no finite number.
+        UsageError: the folder cannot be written.
+    """
+    check_trained(model.trained(), folder)
     temporary = folder / f".{TRAINED}.tmp"
-    save_file({name: value.detach().contiguous() for name, value in model.trained()}, temporary)
-    temporary.replace(folder / TRAINED)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file({name: value.detach().contiguous() for name, value in model.trained()}, temporary)
+        temporary.replace(folder / TRAINED)
+
+
+def check_trained(tensors: Iterable[tuple[str, torch.Tensor]], folder: Path) -> None:
+    """Refuse to write weights that are no finite numbers.
+
+    Raises:
+        TrainingError: names the first one.
+    """
+    odd = first_odd(tensors)
+    if odd:
+        raise TrainingError(f"{folder}: not written, the weights are not finite numbers: {odd}; {LESS}")
 
 
 def load_trained(model: TargetLoss, folder: Path) -> None:
     """Read it back.
 
     Raises:
-        InputError: the file is of another model or of another rank.
+        InputError: the file is damaged, or of another model or of another rank.
     """
-    values = load_file(folder / TRAINED)
+    values = read_trained(folder)
     own = dict(model.trained())
     if {name: value.shape for name, value in own.items()} != {n: v.shape for n, v in values.items()}:
         raise InputError(f"{folder}: weights of another model or --lora; resume with the same options")
     with torch.no_grad():
         for name, value in own.items():
             value.copy_(values[name])
+
+
+def read_trained(folder: Path) -> dict[str, torch.Tensor]:
+    """The weights that `save_trained` wrote, by name.
+
+    Raises:
+        InputError: there are none, or the file is cut or holds numbers that are not finite.
+    """
+    path = folder / TRAINED
+    try:
+        values = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from error
+    odd = first_odd(values.items())
+    if odd:
+        raise InputError(f"{path}: the weights are not finite numbers: {odd}")
+    return values

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from seal_ir.formats.disk import writing
 from seal_ir.train.retrieval import PREFIX
 from seal_ir.train.trainer import DEV_LOSS
 
@@ -62,4 +63,9 @@ def _plot(lines: dict[str, list[tuple[int, float]]], label: str, path: Path, bes
     axes.set_ylabel(label)
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
-    figure.savefig(path, dpi=120)
+    with writing(path):
+        try:
+            figure.savefig(path, dpi=120)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,13 @@ from typing import Any
 import torch
 
 from seal_ir.decode.adapter import WEIGHTS
+from seal_ir.formats.disk import writing
 from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.json_text import json_file
 from seal_ir.text.adapters import CONFIG
 from seal_ir.text.description import ModelDescription
 from seal_ir.text.pretrained import ModelFiles, tokenizer_definition
-from seal_ir.train.network import base_model
+from seal_ir.train.network import base_model, check_trained
 
 
 def save_result(
@@ -29,12 +30,20 @@ def save_result(
         wrapper: peft's, for an adapter in bfloat16 (a third of a megabyte a rank for SmolLM2-135M); None
             for a model of its own.
         description: the prompts.
+
+    Raises:
+        TrainingError: a weight is no finite number.
+        UsageError: the folder cannot be written.
     """
+    definition = tokenizer_definition(files)
     if wrapper is None:
-        network.save_pretrained(folder)
+        check_trained(network.named_parameters(), folder)
+        with writing(folder):
+            network.save_pretrained(folder)
     else:
         _save_adapter(folder, files, wrapper)
-    (folder / "tokenizer.json").write_text(tokenizer_definition(files), encoding="utf-8")
+    with atomic_writer(folder / "tokenizer.json") as file:
+        file.write(definition)
     with atomic_writer(folder / "seal.json") as file:
         file.write(description.to_json())
 
@@ -42,7 +51,7 @@ def save_result(
 def write_report(folder: Path, values: dict[str, Any]) -> None:
     """`training.json`: settings, figures and curves."""
     with atomic_writer(folder / "training.json") as file:
-        file.write(json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+        file.write(json_file(values))
 
 
 def _save_adapter(folder: Path, files: ModelFiles, wrapper: Any) -> None:
@@ -56,9 +65,12 @@ def _save_adapter(folder: Path, files: ModelFiles, wrapper: Any) -> None:
     base = str(origin.folder.resolve()) if Path(origin.name).is_dir() and origin.folder else origin.name
     config.update(base_model_name_or_path=base, inference_mode=True)
     config["target_modules"] = sorted(config["target_modules"])
+    check_trained(half.items(), folder)
     temporary = folder / f".{WEIGHTS}.tmp"
-    save_file(half, temporary, metadata={"format": "pt"})
-    temporary.chmod(0o644)
-    shutil.move(temporary, folder / WEIGHTS)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file(half, temporary, metadata={"format": "pt"})
+        temporary.chmod(0o644)
+        shutil.move(temporary, folder / WEIGHTS)
     with atomic_writer(folder / CONFIG) as file:
-        file.write(json.dumps(config, indent=2, sort_keys=True, default=str) + "\n")
+        file.write(json_file(config, sort_keys=True, default=str))

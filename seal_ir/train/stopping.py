@@ -21,7 +21,7 @@ from transformers import TrainerCallback
 from seal_ir.errors import UsageError
 from seal_ir.train.network import TRAINED, load_trained, save_trained
 from seal_ir.train.report import curves
-from seal_ir.train.trainer import DEV_LOSS, any_process, bare
+from seal_ir.train.trainer import DEV_LOSS, any_process, bare, checkpoint_folders
 
 Log = Sequence[dict[str, Any]]
 
@@ -94,8 +94,8 @@ def check_resumption(checkpoint: Path, log: Log, patience: int) -> None:
 
 
 def forget(folder: Path) -> None:
-    """Delete weights that a run left which was killed before its first checkpoint."""
-    for path in folder.glob("best-*"):
+    """Delete what a run left that was killed before its first checkpoint was whole."""
+    for path in (*folder.glob("best-*"), *checkpoint_folders(folder)):
         shutil.rmtree(path, ignore_errors=True)  # several processes do it at once
 
 
@@ -108,7 +108,7 @@ def _delete_unwanted(folder: Path, log: Log) -> None:
 
     From a checkpoint a run may go on that never comes to a later best.
     """
-    checkpoints = [int(path.name.split("-")[1]) for path in folder.glob("checkpoint-*")]
+    checkpoints = [int(path.name.split("-")[1]) for path in checkpoint_folders(folder)]
     steps = [best_step(log, last) for last in (math.inf, *checkpoints)]
     wanted = {_place(folder, step) for step in steps if step is not None}
     for path in folder.glob("best-*"):

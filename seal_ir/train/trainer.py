@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -12,10 +13,13 @@ import torch
 from torch.utils.data import SequentialSampler
 from transformers import PrinterCallback, Trainer, TrainerCallback
 
+from seal_ir.formats.disk import writing
+from seal_ir.train.divergence import SoundWeights, Watch
 from seal_ir.train.network import TargetLoss, load_trained, save_trained
 from seal_ir.train.retrieval import PREFIX
 
 DEV_LOSS = "dev_loss_nats_per_token"
+_CHECKPOINT = "checkpoint-"  # and the step: the Trainer's name of a checkpoint's folder
 _NOT_TOLD = ("epoch", "total_flos")
 Retrieval = Callable[[], dict[str, float]]
 
@@ -28,13 +32,36 @@ class SealTrainer(Trainer):
         super().__init__(**options)
         self.remove_callback(PrinterCallback)  # it writes to stdout
         self._dev_batches = dev_batches
+        self._watch = Watch(self.args.learning_rate)
+        self.add_callback(SoundWeights(self._watch))
 
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """The model's own loss."""
+        """The model's own loss.
+
+        Raises:
+            TrainingError: it is no finite number.
+        """
         outputs = model(**inputs)
+        self._watch.loss(float(outputs["loss"].detach()), self.state.global_step + 1)
         return (outputs["loss"], outputs) if return_outputs else outputs["loss"]
+
+    def _clip_grad_norm(self, model: Any) -> Any:
+        clip: Any = super()._clip_grad_norm
+        norm = clip(model)
+        self._watch.check("norm of the gradient", float(norm), self.state.global_step + 1)
+        return norm
+
+    def log(self, logs: dict[str, float], *more: Any, **options: Any) -> None:
+        """Keep and tell figures.
+
+        Raises:
+            TrainingError: one is no finite number.
+        """
+        for name, value in logs.items():
+            self._watch.check(name, value, self.state.global_step)
+        super().log(logs, *more, **options)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """-log P of the dev set's target tokens, a mean over tokens, without smoothing or dropout.
@@ -67,6 +94,17 @@ class SealTrainer(Trainer):
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         if self.args.should_save:  # every process of a `torchrun` comes here; one writes
             save_trained(bare(self.model), Path(output_dir or self.args.output_dir or "."))
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """Write a checkpoint whole, or none: what a full disk left of it is removed."""
+        folder = Path(self.args.output_dir or ".") / f"{_CHECKPOINT}{self.state.global_step}"
+        try:
+            with writing(folder):
+                super()._save_checkpoint(model, trial)
+        except BaseException:
+            if self.args.should_save:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
         load_trained(bare(model or self.model), Path(resume_from_checkpoint))
@@ -132,6 +170,12 @@ class Evaluation(TrainerCallback):
             values = self._retrieval()
             state.log_history.append({**values, "step": step})
             _tell(step, state.max_steps, values)
+
+
+def checkpoint_folders(folder: Path) -> list[Path]:
+    """The checkpoints in a folder, whole or not, by their steps."""
+    found = [path for path in folder.glob(f"{_CHECKPOINT}*") if path.name[len(_CHECKPOINT) :].isdecimal()]
+    return sorted(found, key=lambda path: int(path.name[len(_CHECKPOINT) :]))
 
 
 def any_process(flag: bool) -> bool:

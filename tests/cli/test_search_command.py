@@ -97,7 +97,7 @@ def test_what_is_needed_to_make_the_run_again_lies_beside_it(
     )
     assert (values["rank"]["smoothing"], values["hits"], values["batch_size"]) == (0.5, 2, 2)
     assert (values["topics"], values["index"], values["model"]) == (str(topics), str(tiny_index), "tiny")
-    assert (values["n_topics"], values["dtype"]) == (5, "float32")
+    assert (values["n_topics"], values["dtype"], values["device"]) == (5, "float32", "cpu")
     assert all(len(found) <= 2 for found in read_run(output).values())
     # What "auto" stood for is written down, for it depends on the machine.
     assert call(main, *arguments, "--dtype", "auto", "--device", "cpu").code == 0
@@ -266,8 +266,11 @@ def test_model_device_and_dtype_are_passed_on(
     call: Runner, stubbed: Stubbed, tiny_index: Path, topics: Path, tmp_path: Path
 ) -> None:
     arguments = ["--topics", topics, "--index", tiny_index, "--output", tmp_path / "run", "--beam", 1]
-    call(main, *arguments, "--model", "mine", "--device", "cuda:1", "--dtype", "bfloat16")
+    result = call(main, *arguments, "--model", "mine", "--device", "cuda:1", "--dtype", "bfloat16")
     assert stubbed.loaded == [("mine", "cuda:1", "bfloat16")]
+    assert "model: mine on cuda:1 in bfloat16\n" in result.err
+    values = json.loads((tmp_path / "run.config.json").read_text(encoding="utf-8"))
+    assert (values["device"], values["dtype"]) == ("cuda:1", "bfloat16")
 
 
 @pytest.mark.slow

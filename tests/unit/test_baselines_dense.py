@@ -164,6 +164,7 @@ def test_hub_names(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             raise EntryNotFoundError(file)
         return str(path)
 
+    monkeypatch.setattr("seal_ir.baselines.dense.encoders.unreachable", str)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
     assert find_encoder("org/sentence") == EncoderFiles(
         "org/sentence", "org/sentence", SENTENCE, MEAN, True, 24

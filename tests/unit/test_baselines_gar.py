@@ -54,14 +54,14 @@ def test_named_files(tmp_path: Path) -> None:
     names = [f"topics.nq.test.gar-t5.{kind}.tsv" for kind in ("answers", "titles", "sentences")]
     for name in names[:2]:
         (tmp_path / "gar" / name).touch()
-    places = Places(data=tmp_path, collections=tmp_path, cache=tmp_path)
+    places = Places(data=tmp_path, collections=tmp_path, cache_folder=tmp_path)
     with pytest.raises(
         UsageError, match=r"topics.nq.test.gar-t5.sentences.tsv: no such file; give .*--expan"
     ):
         named_expansions("nq-test", places)
     (tmp_path / "gar" / names[2]).touch()
     assert named_expansions("nq-test", places) == [tmp_path / "gar" / name for name in names]
-    nowhere = Places(data=None, collections=tmp_path, cache=tmp_path)
+    nowhere = Places(data=None, collections=tmp_path, cache_folder=tmp_path)
     with pytest.raises(UsageError, match="with --expansions, or set SEAL_IR_DATA"):
         named_expansions("nq-test", nowhere)
 

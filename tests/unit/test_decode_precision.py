@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from seal_ir.decode import pretrained
-from seal_ir.decode.pretrained import fastest_dtype, load_generator
+from seal_ir.decode.pretrained import chosen_device, fastest_dtype, load_generator
 from seal_ir.errors import UsageError
 from tests import tiny
 
@@ -38,8 +38,9 @@ def test_a_model_has_the_precision_asked_for_and_float32_unasked(
         return wire(network, *rest)
 
     monkeypatch.setattr(pretrained, "wire", spied)
-    load_generator(folder, device="cpu", dtype=asked)
+    generator = load_generator(folder, device="cpu", dtype=asked)
     assert loaded == [expected]
+    assert generator.where == f"on cpu in {expected}".replace("torch.", "")
 
 
 @pytest.mark.parametrize(
@@ -63,3 +64,31 @@ def test_the_fastest_precision_of_a_gpu(monkeypatch: pytest.MonkeyPatch, has: bo
 def test_an_unknown_precision_is_told_with_those_there_are(folder: str) -> None:
     with pytest.raises(UsageError, match="'int8'; it must be one of float32, bfloat16, float16, auto"):
         load_generator(folder, device="cpu", dtype="int8")
+
+
+def test_where_a_model_runs_is_logged(folder: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="seal_ir"):
+        load_generator(folder, device="cpu", dtype="bfloat16")
+    assert f"model {folder} runs on cpu in bfloat16" in caplog.messages
+
+
+# All that torch knows by name, whether this build of it has them or not.
+DEVICES = [
+    *("meta", "cuda", "cuda:99", "xpu", "mps", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga"),
+    *("maia", "xla", "lazy", "vulkan", "mtia", "privateuseone", "hpu", "ipu", "cpu:x", "", "abacus", "cpu\n"),
+]
+
+
+@pytest.mark.parametrize("name", DEVICES)
+@pytest.mark.filterwarnings("ignore")  # each backend has its own
+def test_a_device_that_cannot_run_is_refused_in_one_line(name: str) -> None:
+    if name in ("cuda", "xpu", "mps") and getattr(torch, name).is_available():
+        pytest.skip("it can run here")
+    with pytest.raises(UsageError, match="is not available here: .") as error:
+        chosen_device(name)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 300
+
+
+def test_the_processor_can_run() -> None:
+    assert chosen_device("cpu") == torch.device("cpu")

@@ -19,6 +19,12 @@ ROWS = {"_id": ["d1", "d2", "d3"], "title": ["Alpha", "", "Gamma"], "text": ["on
 WANTED = [Document("d1", "Alpha", "one\ntwo"), Document("d2", "", "three"), Document("d3", "Gamma", "  ")]
 
 
+@pytest.fixture(autouse=True)
+def _answering(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hub can be asked; what is asked there is a stub."""
+    monkeypatch.setattr("seal_ir.formats.hub.unreachable", str)
+
+
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     path = tmp_path / "saved"

@@ -12,6 +12,8 @@ from seal_ir.errors import InputError
 from seal_ir.formats import named
 from seal_ir.formats.named import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.formats.topics import read_topics
+from seal_ir.index.registry import registered
+from seal_ir.text.pretrained import find_model
 
 NQ = b"who\t['x']\r\nwhat\t['y']\r\n"
 
@@ -156,3 +158,40 @@ def test_places_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert places.data is None
     assert places.cache == tmp_path / ".cache" / "seal_ir"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("setting", [None, "~/cache", "~nobody-has-this-name/cache"])
+def test_without_a_home_folder_the_cache_has_no_place_and_no_tilde_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str | None
+) -> None:
+    """One error for whatever lies in the cache; what needs none works."""
+
+    def unknown(number: int) -> None:
+        raise KeyError(f"getpwuid(): uid not found: {number}")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("SEAL_IR_DATA", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    if setting is None:
+        monkeypatch.delenv("SEAL_IR_CACHE", raising=False)
+    else:
+        monkeypatch.setenv("SEAL_IR_CACHE", setting)
+    places = Places.from_environment()
+    assert resolve_topics("demo", places).is_file()
+    for ask in (
+        lambda: places.cache,
+        lambda: resolve_topics("nq-test", places),
+        lambda: find_model("smollm2-135m"),
+        lambda: find_model("seal-nq"),
+        lambda: registered(places),
+    ):
+        with pytest.raises(InputError, match="no place for the cache: HOME is not set.*set SEAL_IR_CACHE"):
+            ask()
+    monkeypatch.setenv("SEAL_IR_DATA", "~/data")
+    with pytest.raises(InputError, match="SEAL_IR_DATA is '~/data', which is no folder"):
+        Places.from_environment()
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setenv("SEAL_IR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("SEAL_IR_DATA")
+    assert Places.from_environment().cache == tmp_path / "cache"

@@ -31,7 +31,7 @@ build = "python -m seal_ir.index --input $SEAL_IR_DATA/x --index {index}"
 def places(tmp_path: Path) -> Places:
     (tmp_path / "collections").mkdir()
     (tmp_path / "collections" / "indexes.toml").write_text(TOML)
-    return Places(data=None, collections=tmp_path / "collections", cache=tmp_path / "my cache")
+    return Places(data=None, collections=tmp_path / "collections", cache_folder=tmp_path / "my cache")
 
 
 def put(places: Places, name: str, index: Path) -> Path:
@@ -77,7 +77,7 @@ def test_the_best_index_for_topics(places: Places, tiny_index: Path) -> None:
 
 
 def test_an_installation_without_a_registry(tmp_path: Path) -> None:
-    places = Places(data=None, collections=tmp_path / "none", cache=tmp_path)
+    places = Places(data=None, collections=tmp_path / "none", cache_folder=tmp_path)
     assert registered(places) == []
     with pytest.raises(UsageError, match="registered are: none"):
         named_index("demo", places)

@@ -23,10 +23,10 @@ from seal_ir.text.description import (
 )
 from seal_ir.text.pretrained import (
     BASE_MODEL,
+    ModelFiles,
     find_model,
     load_description,
     load_tokenizer,
-    replaced_file,
     tokenizer_definition,
 )
 from tests import tiny
@@ -144,24 +144,16 @@ def test_an_adapter_that_comes_with_the_package(tmp_path: Path, monkeypatch: pyt
         load_tokenizer(files)
 
 
-def test_e4_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
+def test_e4_a_cache_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hub: dict[str, Any]
+) -> None:
     (tmp_path / "file").touch()
-    with (
-        pytest.raises(ModelError, match="set SEAL_IR_CACHE"),
-        replaced_file(tmp_path / "file" / "below" / "x"),
-    ):
-        pass
-
-
-def test_replaced_file_leaves_the_whole_file_or_none(tmp_path: Path) -> None:
-    target = tmp_path / "new" / "file"
-    with replaced_file(target) as path:
-        path.write_text("one")
-    with pytest.raises(RuntimeError), replaced_file(target) as path:
-        path.write_text("half")
-        raise RuntimeError
-    assert target.read_text() == "one"
-    assert list(target.parent.iterdir()) == [target]
+    hub.update(
+        error=None, tokenizer=SimpleNamespace(backend_tokenizer=SimpleNamespace(to_str=tiny.definition))
+    )
+    files = ModelFiles("x", str(tmp_path), tmp_path / "x.gguf", tmp_path / "file" / "below")
+    with pytest.raises(ModelError, match="cannot be written.*SEAL_IR_CACHE"):
+        load_tokenizer(files)
 
 
 def test_descriptions_are_read_as_they_are_written(tmp_path: Path) -> None:
@@ -197,9 +189,10 @@ def test_a_description_that_cannot_be_used() -> None:
         ({"start": [0]}, "start is 0; it must be a string"),
         ({"start": 3}, "start is 3; it must be a list"),
         ({"fields": []}, "fields is []; it must be an object of prompts by field"),
+        ({"family": ["causal"]}, "family is ['causal']; it must be a string"),
+        ({"title_end": {"a": 1}}, "title_end is {'a': 1}; it must be a string"),
         ({"fields": {"docid": 3}}, "docid is 3; it must be a string"),
         ({"fields": {"docid": "no place"}}, "the docid prompt must hold {query} once: 'no place'"),
-        ({"famly": "causal"}, "famly"),
         ({"family": "bert"}, "family is 'bert'"),
         ({"title": "none"}, "{query} once"),
     ],
@@ -211,6 +204,28 @@ def test_a_seal_json_that_cannot_be_used_is_named(tmp_path: Path, change: dict[s
         read_description(path)
     assert str(error.value).startswith(f"{path}: ")
     assert told in str(error.value)
+
+
+def test_names_of_a_newer_version_are_told_of_and_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "seal.json"
+    newer = {"temperature": 0.5, "markers": {"a": [1]}}
+    path.write_text(json.dumps(json.loads(CAUSAL_TEMPLATE.to_json()) | newer), encoding="utf-8")
+    assert read_description(path) == CAUSAL_TEMPLATE
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert f"{path}: 'markers', 'temperature' is unknown" in record.getMessage()
+
+
+@pytest.mark.parametrize("name", ["family", "body", "title", "title_end"])
+def test_a_name_that_is_missing_is_told(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "seal.json"
+    values = json.loads(CAUSAL_TEMPLATE.to_json())
+    del values[name]
+    path.write_text(json.dumps(values), encoding="utf-8")
+    with pytest.raises(ModelError, match=f"{name} is missing; it must have family, body, title, title_end"):
+        read_description(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"3", b"\xff", b'{"family": "causal"}'])

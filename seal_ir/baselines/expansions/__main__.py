@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from contextlib import ExitStack
@@ -15,6 +14,7 @@ from seal_ir.baselines.run_command import read_named_topics
 from seal_ir.command import run
 from seal_ir.errors import UsageError
 from seal_ir.formats.files import atomic_writer
+from seal_ir.formats.json_text import json_file
 from seal_ir.formats.outputs import check_several
 from seal_ir.progress import Progress
 from seal_ir.records import Query
@@ -47,20 +47,26 @@ def main(arguments: list[str]) -> int:
     check_several(Path(args.output))
     topics = read_named_topics(args.topics)
     started = time.monotonic()
-    n_truncated = _write(args, topics, config)
-    about = {"model": args.model, "dtype": args.dtype or "float32", **asdict(config)}
+    n_truncated, runs = _write(args, topics, config)
+    about = {"model": args.model, **runs, **asdict(config)}
     about |= {"topics": args.topics, "n_topics": len(topics)}
     about["seconds"] = round(time.monotonic() - started, 1)
     with atomic_writer(Path(f"{args.output}.config.json")) as file:
-        file.write(f"{json.dumps(about, indent=2, ensure_ascii=False)}\n")
+        file.write(json_file(about))
     if n_truncated:
         sys.stderr.write(f"{n_truncated} of {len(topics)} topics were cut: too long for the model\n")
     sys.stdout.writelines(f"{_path(args, kind)}\n" for kind in KINDS)
     return 0
 
 
-def _write(args: argparse.Namespace, topics: list[Query], config: ExpansionConfig) -> int:
-    """Write a line for each topic into each file as they come; returns how many topics were cut."""
+def _write(
+    args: argparse.Namespace, topics: list[Query], config: ExpansionConfig
+) -> tuple[int, dict[str, str]]:
+    """Write a line for each topic into each file as they come.
+
+    Returns:
+        How many topics were cut, and where the model ran.
+    """
     from seal_ir.baselines.expansions.writing import expand
     from seal_ir.baselines.generating import load_writer
 
@@ -76,7 +82,7 @@ def _write(args: argparse.Namespace, topics: list[Query], config: ExpansionConfi
             n_truncated += expanded.truncated
             progress.advance(1)
         progress.close()
-    return n_truncated
+    return n_truncated, {"device": writer.generator.device, "dtype": writer.generator.dtype}
 
 
 def _path(args: argparse.Namespace, kind: str) -> Path:

@@ -1,0 +1,55 @@
+"""Whether Hugging Face's hub can be asked. Its own clients try for a minute before they give up."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+TIMEOUT_SECONDS = 5.0
+_SETTINGS = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
+_TRUE = ("1", "ON", "YES", "TRUE")
+
+
+def unreachable() -> str:
+    """Why the hub cannot be asked, and what would help; "" where it answers, whatever it says."""
+    for name in _SETTINGS:
+        value = os.environ.get(name, "")
+        if value.upper() in _TRUE:
+            return f"{name}={value} forbids asking the hub; unset it"
+    from huggingface_hub import constants, get_session
+
+    if str(constants.HF_HUB_CACHE).startswith("~"):
+        return "the hub's cache has no place, since HOME is not set and this user has no home; set HF_HOME"
+    if constants.HF_HUB_OFFLINE:  # by a variable that has been unset since
+        return "huggingface_hub was loaded offline; start anew without HF_HUB_OFFLINE"
+    session: Any = get_session()
+    try:
+        session.head(str(constants.ENDPOINT), timeout=TIMEOUT_SECONDS)
+    except Exception as error:  # noqa: BLE001 - huggingface_hub changed its client, and clients their errors
+        reason = " ".join(str(error).split()) or type(error).__name__
+        return f"{constants.ENDPOINT} does not answer ({reason[:100]}); check the network"
+    return ""
+
+
+def cached_folder(name: str) -> Path | None:
+    """The folder in the hub's cache on this machine that has a model's files, if there is one."""
+    from huggingface_hub import try_to_load_from_cache
+
+    for file in ("config.json", "tokenizer.json"):
+        try:
+            found = try_to_load_from_cache(name, file)
+        except ValueError:  # no name of a repository
+            return None
+        if isinstance(found, str):
+            return Path(found).parent
+    return None
+
+
+def is_dataset_cached(name: str) -> bool:
+    """Whether something of a dataset is in the hub's cache, or in that of the package `datasets`."""
+    from huggingface_hub import constants
+
+    own = os.environ.get("HF_DATASETS_CACHE") or Path(constants.HF_HOME, "datasets")
+    shared = Path(constants.HF_HUB_CACHE, f"datasets--{name.replace('/', '--')}")
+    return shared.is_dir() or Path(own, name.replace("/", "___")).is_dir()

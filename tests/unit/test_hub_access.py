@@ -1,0 +1,159 @@
+"""A name of the hub without a network, or offline: one line, in seconds, that says what forbids it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from seal_ir.formats.hub_access import TIMEOUT_SECONDS, unreachable
+from tests.commands import ROOT
+
+LOADS = {
+    "model": "from seal_ir.decode.pretrained import load_generator as load; load('nobody/nothing')",
+    "tokenizer": (
+        "from seal_ir.text.pretrained import find_model, load_tokenizer as load;"
+        "load(find_model('nobody/nothing'))"
+    ),
+    "network": (
+        "import torch; from seal_ir.text.pretrained import find_model;"
+        "from seal_ir.decode.pretrained import load_network as load;"
+        "load(find_model('nobody/nothing'), torch.float32)"
+    ),
+    "encoder": "from seal_ir.baselines.dense.encoders import find_encoder as load; load('nobody/nothing')",
+    "dataset": (
+        "from pathlib import Path; from seal_ir.formats.hub import read_dataset as load;"
+        "list(load(Path('nobody/nothing')))"
+    ),
+}
+PROGRAM = """
+import sys, time
+started = time.monotonic()
+import huggingface_hub, transformers
+from seal_ir.errors import SealError
+begun = time.monotonic()
+try:
+    {load}
+except SealError as error:
+    print(time.monotonic() - begun)
+    print(error)
+"""
+
+
+def failure(load: str, tmp_path: Path, **environment: str) -> tuple[float, str]:
+    """Seconds until a load in a process of its own fails, and what it says."""
+    own = {name: value for name, value in os.environ.items() if "OFFLINE" not in name}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(load=LOADS[load])],
+        env=own | {"HF_HOME": str(tmp_path / "hub"), "no_proxy": "127.0.0.1"} | environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    seconds, message = done.stdout.strip().split("\n", 1)
+    return float(seconds), message
+
+
+@pytest.fixture
+def hanging() -> Iterator[str]:
+    """The address of a server that takes connections and never answers, and counts nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture
+def refusing() -> str:
+    """An address that nobody listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_offline_a_hub_name_is_refused_with_the_setting(tmp_path: Path, load: str) -> None:
+    _, message = failure(load, tmp_path, HF_HUB_OFFLINE="1")
+    assert "nobody/nothing" in message
+    assert "HF_HUB_OFFLINE=1 forbids asking the hub" in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_without_a_network_a_hub_name_fails_in_seconds(tmp_path: Path, refusing: str, load: str) -> None:
+    seconds, message = failure(load, tmp_path, HF_ENDPOINT=refusing)
+    assert seconds < 15
+    assert f"{refusing} does not answer" in message
+    assert "\n" not in message
+
+
+def test_a_network_that_hangs_fails_in_seconds(tmp_path: Path, hanging: str) -> None:
+    seconds, message = failure("model", tmp_path, HF_ENDPOINT=hanging)
+    assert TIMEOUT_SECONDS - 1 < seconds < 3 * TIMEOUT_SECONDS + 5
+    assert f"{hanging} does not answer" in message
+
+
+@pytest.mark.parametrize("name", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"])
+def test_every_setting_that_forbids_the_hub_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    for other in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv(name, "true")
+    assert unreachable() == f"{name}=true forbids asking the hub; unset it"
+
+
+def test_a_hub_that_answers_anything_is_reachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own words about a model, such as that there is none, are better than ours."""
+    from huggingface_hub import constants
+
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(
+                    b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                )
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        started = time.monotonic()
+        assert unreachable() == ""
+        assert time.monotonic() - started < TIMEOUT_SECONDS
+        thread.join()
+
+
+def test_a_model_in_the_cache_needs_no_network(tmp_path: Path, refusing: str, llama: Path) -> None:
+    """It is loaded in seconds, with what the cache has."""
+    repository = tmp_path / "hub" / "hub" / "models--some--body"
+    snapshot = repository / "snapshots" / ("a" * 40)
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text("a" * 40)
+    snapshot.mkdir(parents=True)
+    for path in llama.iterdir():
+        (snapshot / path.name).write_bytes(path.read_bytes())
+    program = (
+        "from seal_ir.decode.pretrained import load_generator; import time; started = time.monotonic();"
+        "load_generator('some/body', 'cpu'); print(time.monotonic() - started)"
+    )
+    own = {name: value for name, value in os.environ.items() if "OFFLINE" not in name}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=own | {"HF_HOME": str(tmp_path / "hub"), "no_proxy": "127.0.0.1", "HF_ENDPOINT": refusing},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert float(done.stdout.split()[-1]) < 15
