@@ -83,15 +83,17 @@ def main(arguments: list[str]) -> int:
         raise UsageError(
             "AnswerAccuracy@k needs the passages; name them with --index, or with --collection and --input"
         )
+    matching = REGEX if args.regex else TOKENS
     questions = load_questions(
         sources,
         answers=needs_answers,
         qrels=any(column.judged for column in columns),
         evidence=any(column.evidence is not None for column in columns),
         delimiter=delimiter,
+        matching=matching,
     )
     texts = _texts(args, places) if needs_answers and has_texts else None
-    options = EvalOptions(REGEX if args.regex else TOKENS, delimiter)
+    options = EvalOptions(matching, delimiter)
     table = evaluate(args.run, questions, columns, texts, options)
     if args.overlap is not None:
         table = with_overlap(table, args.overlap)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from seal_ir.errors import InputError
-from seal_ir.eval.answers import usable
+from seal_ir.eval.answers import TOKENS, Matching, usable
 from seal_ir.eval.evidence import EvidenceSets
 from seal_ir.eval.rankings import fold, fold_qrels
 from seal_ir.formats.answers import read_answers
@@ -18,6 +19,8 @@ from seal_ir.formats.kilt import read_provenance
 from seal_ir.formats.named import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.formats.topics import detect_format, read_topics
 from seal_ir.formats.trec import has_datapoints, read_qrels
+
+logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
@@ -78,13 +81,20 @@ def find_sources(
 
 
 def load_questions(
-    sources: Sources, *, answers: bool, qrels: bool, delimiter: str | None, evidence: bool = False
+    sources: Sources,
+    *,
+    answers: bool,
+    qrels: bool,
+    delimiter: str | None,
+    evidence: bool = False,
+    matching: Matching = TOKENS,
 ) -> Questions:
     """The questions, with what of answers and judgements is asked for, all of which the sources have.
 
     With topics given, judgements of other topics are left out; without, the topics are those of the
     answers, or else the judged ones. With a delimiter judgements are of pages. `evidence` is whether KILT's
-    sets of pages are wanted too, where the judgements are KILT's.
+    sets of pages are wanted too, where the judgements are KILT's. Answers that match any text or none under
+    `matching` are left out; a warning counts them.
 
     Raises:
         InputError: a file cannot be read, breaks its format, or has none of the topics.
@@ -102,9 +112,16 @@ def load_questions(
         grades = fold_qrels(grades, delimiter)
     if all_answers is not None:
         _of_topics(sources.answers, "answers", topics, all_answers)
-    texts = None if all_answers is None else usable(all_answers, topics)
-    if texts is not None and not texts:
-        raise InputError(f"{sources.answers}: no answer of the topics has text; accuracy would be 0 for all")
+    texts = None
+    if all_answers is not None:
+        found_answers = usable(all_answers, topics, matching)
+        texts = found_answers.answers
+        if not texts:
+            raise InputError(
+                f"{sources.answers}: no topic has an answer to look for; accuracy would be 0 for all"
+            )
+        for warning in found_answers.warnings():
+            logger.warning("%s: %s", sources.answers, warning)
     sets = _evidence(sources.qrels, grades, delimiter) if evidence and grades and sources.qrels else None
     return Questions(sources.label, topics, texts, grades, sets)
 

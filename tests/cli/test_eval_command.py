@@ -159,6 +159,27 @@ def test_b6_regular_expressions(tmp_path: Path, capsys: pytest.CaptureFixture[st
         main([str(argument) for argument in (*arguments, "--regex")])
 
 
+@pytest.mark.parametrize("regex", [True, False])
+def test_answers_that_match_any_text_or_none_are_left_out_with_a_warning(tmp_path: Path, regex: bool) -> None:
+    corpus = run_file(tmp_path, '{"id": "a", "contents": "some words here"}\n', "c.jsonl")
+    given = {"1": ["zzz", " "], "2": ["\u200b", "\ufeff"], "3": ["words"]}
+    if regex:
+        given["1"] += ["zzz|"]
+    lines = [json.dumps({"qid": qid, "answers": values}) for qid, values in given.items()]
+    answers = run_file(tmp_path, "\n".join(lines), "a.jsonl")
+    run = run_file(tmp_path, "".join(f"{qid} Q0 a 1 1.0 t\n" for qid in given))
+    arguments = ("--run", run, "--answers", answers, "--input", corpus, "--measures", "AnswerAccuracy@1")
+    done = eval_command(*arguments, *(["--regex"] if regex else []))
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[1].split() == ["run", "0.3333"]
+    assert "over all 3 topics (2 have answers)" in done.stdout
+    n_left_out = 4 if regex else 3
+    assert done.stderr.splitlines()[:2] == [
+        f"{answers}: {n_left_out} answers of 2 topics match any text or none, and were left out: topics 1, 2",
+        f"{answers}: 1 of 3 topics have no answer to look for: topics 2",
+    ]
+
+
 def test_b7_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = run_file(tmp_path, "1 Q0 12#1 1 3 t\n1 Q0 12#5 2 2 t\n1 Q0 34#2 3 1 t\n")
     qrels = run_file(tmp_path, "1 0 12 1\n1 0 34 1\n", "q.trec")

@@ -316,5 +316,5 @@ def test_questions_that_cannot_be(places: Places, tmp_path: Path) -> None:
     blank = tmp_path / "blank.jsonl"
     blank.write_text('{"qid": "1", "answers": [" "]}\n', encoding="utf-8")
     sources = find_sources("own", str(blank), None, places, need_answers=True)
-    with pytest.raises(InputError, match="no answer of the topics has text"):
+    with pytest.raises(InputError, match="no topic has an answer to look for"):
         load_questions(sources, answers=True, qrels=False, delimiter=None)
