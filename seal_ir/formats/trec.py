@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import struct
@@ -13,6 +14,8 @@ from seal_ir.formats.files import AtomicFile, first_line, iter_lines, shown
 from seal_ir.formats.jsonlines import parse_object
 from seal_ir.formats.kilt import datapoint, provenance_qrels
 from seal_ir.records import Hit
+
+logger = logging.getLogger(__name__)
 
 OUTPUT_FORMATS = ("trec", "msmarco", "kilt")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -41,18 +44,35 @@ def read_run(path: Path) -> dict[str, list[tuple[str, float]]]:
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     """Grade of each judged document of each topic, in file order; of KILT's datapoints, their gold pages.
 
+    A judgement that comes again with the same grade says nothing new: such lines are counted in a warning.
+
     Raises:
-        InputError: a line has not four columns, a grade is not an integer, or a document comes twice.
+        InputError: a line has not four columns, a grade is not an integer, or a document has two grades.
     """
     if has_datapoints(path):
         return provenance_qrels(path)
     qrels: dict[str, dict[str, int]] = {}
+    again: list[int] = []
     for number, (qid, _, docid, grade) in _rows(path, "qid 0 docid grade"):
         if not _INTEGER.fullmatch(grade):
             raise InputError(f"{path}:{number}: grade is {shown(grade)}; grades are integers only")
-        if docid in qrels.setdefault(qid, {}):
-            raise InputError(f"{path}:{number}: {_twice(docid, qid)}; keep one line of the two")
-        qrels[qid][docid] = int(grade)
+        grades = qrels.setdefault(qid, {})
+        if docid not in grades:
+            grades[docid] = int(grade)
+        elif grades[docid] == int(grade):
+            again.append(number)
+        else:
+            raise InputError(
+                f"{path}:{number}: {_twice(docid, qid)}, with grades {grades[docid]} and {int(grade)};"
+                " keep one line of the two"
+            )
+    if again:
+        logger.warning(
+            "%s: %d lines repeat a judgement, the first of them line %d; each judgement counts once",
+            path,
+            len(again),
+            again[0],
+        )
     return qrels
 
 

@@ -94,6 +94,22 @@ def test_scores_are_finite_numbers(tmp_path: Path, score: str) -> None:
     assert f"{path}:1: score is" in refusal(read_run, path)
 
 
+def test_identical_duplicate_judgements_count_once_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    qrels = write(tmp_path / "qrels", "1 0 a 1\n2 0 a 1\n1 0 a 1\n1 Q0 a +1\n1 0 b -2\n1 0 b -02\n")
+    assert read_qrels(qrels) == {"1": {"a": 1, "b": -2}, "2": {"a": 1}}
+    assert caplog.messages == [
+        f"{qrels}: 3 lines repeat a judgement, the first of them line 3; each judgement counts once"
+    ]
+
+
+def test_a_judgement_with_two_grades_is_an_error(tmp_path: Path) -> None:
+    qrels = write(tmp_path / "qrels", "1 0 a 1\n1 0 a 1\n1 0 a 2\n")
+    message = refusal(read_qrels, qrels)
+    assert f"{qrels}:3: document 'a' comes twice for topic '1', with grades 1 and 2" in message
+
+
 def test_a6_b10_a_document_twice(tmp_path: Path) -> None:
     run = write(tmp_path / "run", "1 Q0 a 1 2 t\n2 Q0 a 1 2 t\n1 Q0 a 2 1 t\n")
     assert f"{run}:3: document 'a' comes twice for topic '1'" in refusal(read_run, run)
