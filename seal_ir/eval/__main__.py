@@ -170,7 +170,7 @@ def _tell(table: Table) -> None:
     """Says on stderr which topics each run has, and where ids look like two different kinds."""
     for result in table.results:
         print(f"{result.system}: {result.coverage}", file=sys.stderr)
-        if result.coverage.relevant_in_run == 0:
+        if result.coverage.relevant_in_run == 0 and result.coverage.judged_in_run:
             print(
                 f"{result.system}: no relevant document is in it; check that ids of the run and of the"
                 " judgements are of one kind (passages, or pages with --max-passage)",

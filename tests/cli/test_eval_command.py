@@ -143,6 +143,19 @@ def test_b1_topics_without_results(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "2 judged, 1 in run, 1 missing" in err
 
 
+def test_an_empty_run_beside_a_good_one_is_a_row_of_zeros(tmp_path: Path) -> None:
+    good, empty = run_file(tmp_path, "1 Q0 a 1 1.0 t\n", "good.trec"), run_file(tmp_path, "", "empty.trec")
+    qrels = run_file(tmp_path, "1 0 a 1\n2 0 b 1\n", "q.trec")
+    done = eval_command("--run", good, empty, "--qrels", qrels, "--measures", "Rprec", "--baseline", "good")
+    assert done.returncode == 0
+    assert [line.split()[:2] for line in done.stdout.splitlines()[1:3]] == [
+        ["good", "0.5000"],
+        ["empty", "0.0000"],
+    ]
+    assert f"{empty}: the run is empty; every topic counts as one without results" in done.stderr
+    assert "check that ids" not in done.stderr
+
+
 def test_b6_regular_expressions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     corpus = run_file(tmp_path, '{"id": "a", "contents": "18th of May 1904"}\n', "c.jsonl")
     answers = run_file(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from seal_ir.errors import IndexDirError, InputError, UsageError
+from seal_ir.eval.comparisons import compare
 from seal_ir.eval.evaluation import EvalOptions, evaluate
 from seal_ir.eval.measures import parse_measures
 from seal_ir.eval.questions import Questions, Sources, find_sources, load_questions
@@ -210,9 +211,23 @@ def test_runs_that_share_no_topic(tmp_path: Path) -> None:
         evaluate(
             [run], Questions("t", ["x"], {"x": ["y"]}), parse_measures(["AnswerAccuracy@1"]), texts_of({})
         )
-    empty = write_run(tmp_path / "empty", {})
-    with pytest.raises(InputError, match="0 of 1 judged topics in run; the run is empty"):
-        judged(empty, {"1": {"a": 1}}, ["P@1"])
+
+
+@pytest.mark.parametrize("text", ["", "\n \n", '{"id": "1", "input": "q", "output": [{"provenance": []}]}\n'])
+def test_an_empty_run_is_a_row_of_zeros_with_a_warning(
+    tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    good, empty = write_run(tmp_path / "good", {"1": [("a", 1.0)]}), tmp_path / "empty"
+    empty.write_text(text, encoding="utf-8")
+    questions = Questions("t", ["1", "2"], {"1": ["x"]}, {"1": {"a": 1}, "2": {"b": 1}})
+    names = ["AnswerAccuracy@1", "Success@1", "RR", "RR@10", "nDCG@10", "AP", "P@1", "Judged@10", "NumRet"]
+    table = evaluate([good, empty], questions, parse_measures(names), texts_of({"a": "x"}))
+    assert set(table.results[1].figures.values()) == {0}
+    assert table.results[0].figures["Success@1"] == 0.5
+    assert all(len(values) == 2 for values in table.results[1].values.values())
+    assert caplog.messages == [f"{empty}: the run is empty; every topic counts as one without results"]
+    (comparison, *_) = compare(table, *table.results[:1], table.results[1:])
+    assert (comparison.n, comparison.losses) == (2, 1)
 
 
 def test_coverage_is_counted(tmp_path: Path) -> None:
