@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--measures",
         nargs="+",
-        help="ir_measures' names (Success@1 Rprec nDCG@10) and AnswerAccuracy@k;"
+        help="ir_measures' names (Success@1 Rprec nDCG@10), trec_eval's (map ndcg_cut.10), AnswerAccuracy@k;"
         f" default: {' '.join(ANSWER_DEFAULTS)} with answers, {' '.join(QRELS_DEFAULTS)} with judgements",
     )
     add("--index", help="index that was searched, ours (directory or name) or Lucene's, for AnswerAccuracy@k")

@@ -45,8 +45,10 @@ def test_all_bad_names_are_told_together() -> None:
         ("AnswerAccuracy", "write AnswerAccuracy@k"),
         ("AnswerAccuracy@0", "write AnswerAccuracy@k"),
         ("hits@10", "hits@k is Success@10 here"),
-        ("recall.100", "trec_eval's name; write R@100"),
-        ("map", "trec_eval's name; write AP"),
+        ("gm_map", "this measure of trec_eval's cannot be computed here"),
+        ("P_5x", "measure not found"),
+        ("success.0", "cutoff is 0"),
+        ("ndcg_cut.-1", "measure not found|invalid|problem"),
         ("Success", "cutoff is missing"),
         ("RR@1.5", "cutoff"),
         ("P@True", "cutoff is True"),
@@ -60,6 +62,51 @@ def test_all_bad_names_are_told_together() -> None:
 def test_names_that_are_refused(name: str, hint: str) -> None:
     with pytest.raises(UsageError, match=hint):
         parse_measures([name])
+
+
+TREC_EVAL_NAMES = {
+    "map": "AP",
+    "map_cut.100": "AP@100",
+    "ndcg": "nDCG",
+    "ndcg_cut.10": "nDCG@10",
+    "ndcg_cut_10": "nDCG@10",
+    "recall.100": "R@100",
+    "recall_100": "R@100",
+    "success.5": "Success@5",
+    "recip_rank": "RR",
+    "Rprec": "Rprec",
+    "bpref": "Bpref",
+    "P_10": "P@10",
+    "P.5,10": "P@5 P@10",
+    "success": "Success@1 Success@5 Success@10",
+    "iprec_at_recall_0.10": "IPrec@0.1",
+    "set_F.0.5": "SetF(beta=0.5)",
+    "num_rel_ret": "NumRet(rel=1)",
+}
+
+
+@pytest.mark.parametrize(("name", "ours"), TREC_EVAL_NAMES.items())
+def test_trec_evals_names_are_accepted(name: str, ours: str) -> None:
+    assert [column.name for column in parse_measures([name])] == ours.split()
+
+
+def test_a_measure_by_two_names_is_one_column() -> None:
+    assert [column.name for column in parse_measures(["map", "AP", "P.5,10", "P@10"])] == [
+        "AP",
+        "P@5",
+        "P@10",
+    ]
+
+
+def test_trec_evals_groups_leave_stdout_alone(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    names = [column.name for column in parse_measures(["official"])]
+    assert {"AP", "Rprec", "Bpref", "RR", "P@5"} <= set(names)
+    assert capsys.readouterr().out == ""
+    assert [message[:48] for message in caplog.messages] == [
+        "--measures official: skipped ['gm_map']: measure"
+    ]
 
 
 def test_b1_topics_without_results_count() -> None:
