@@ -53,8 +53,10 @@ def evaluate(
     coverages: list[Coverage] = []
     values: list[Values] = []
     heads: list[Rankings] = []
+    in_run: list[frozenset[str]] = []
     for path in paths:  # one run at a time is in memory whole
         rankings = read_rankings(path, options.delimiter)
+        in_run.append(frozenset(rankings))
         coverages.append(cover(path, rankings, questions.topics, qrels, answers=depth > 0))
         values.append(
             {column.name: _judged_values(column, questions, rankings) for column in columns if column.judged}
@@ -74,8 +76,11 @@ def evaluate(
                 coverage,
                 {column.name: aggregate(column, found[column.name].values()) for column in columns},
                 {column.name: found[column.name] for column in columns},
+                with_results,
             )
-            for name, path, coverage, found in zip(names, paths, coverages, values, strict=True)
+            for name, path, coverage, found, with_results in zip(
+                names, paths, coverages, values, in_run, strict=True
+            )
         ),
         matching=options.matching.name if depth else None,
         delimiter=options.delimiter,
