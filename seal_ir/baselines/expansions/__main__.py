@@ -13,6 +13,7 @@ from pathlib import Path
 from seal_ir.baselines.expansions import KINDS, SENTENCES, TITLES, ExpansionConfig
 from seal_ir.baselines.run_command import read_named_topics
 from seal_ir.command import run
+from seal_ir.decode.cuts import CutQueries
 from seal_ir.errors import UsageError
 from seal_ir.formats.files import atomic_writer
 from seal_ir.progress import Progress
@@ -45,24 +46,24 @@ def main(arguments: list[str]) -> int:
         raise UsageError(f"{args.output}: is a folder; --output is what the names of the files begin with")
     topics = read_named_topics(args.topics)
     started = time.monotonic()
-    n_truncated = _write(args, topics, config)
+    cut = _write(args, topics, config)
     about = {"model": args.model, "dtype": args.dtype or "float32", **asdict(config)}
     about |= {"topics": args.topics, "n_topics": len(topics)}
     about["seconds"] = round(time.monotonic() - started, 1)
     with atomic_writer(Path(f"{args.output}.config.json")) as file:
         file.write(f"{json.dumps(about, indent=2, ensure_ascii=False)}\n")
-    if n_truncated:
-        sys.stderr.write(f"{n_truncated} of {len(topics)} topics were cut: too long for the model\n")
+    if cut.sentence():
+        sys.stderr.write(f"{cut.sentence()}\n")
     sys.stdout.writelines(f"{_path(args, kind)}\n" for kind in KINDS)
     return 0
 
 
-def _write(args: argparse.Namespace, topics: list[Query], config: ExpansionConfig) -> int:
-    """Write a line for each topic into each file as they come; returns how many topics were cut."""
+def _write(args: argparse.Namespace, topics: list[Query], config: ExpansionConfig) -> CutQueries:
+    """Write a line for each topic into each file as they come; returns which topics were cut."""
     from seal_ir.baselines.expansions.writing import expand
     from seal_ir.baselines.generating import load_writer
 
-    n_truncated = 0
+    cut = CutQueries()
     with ExitStack() as stack:
         files = {kind: stack.enter_context(atomic_writer(_path(args, kind))) for kind in KINDS}
         writer = load_writer(args.model, args.device, args.dtype)
@@ -71,10 +72,10 @@ def _write(args: argparse.Namespace, topics: list[Query], config: ExpansionConfi
             for kind, text in ((SENTENCES, expanded.sentence), (TITLES, expanded.titles)):
                 line = " ".join(f"{expanded.topic.text} {text}".split())
                 files[kind].write(f"{expanded.topic.id}\t{line}\n")
-            n_truncated += expanded.truncated
+            cut.add([expanded.topic.id], expanded.cut)
             progress.advance(1)
         progress.close()
-    return n_truncated
+    return cut
 
 
 def _path(args: argparse.Namespace, kind: str) -> Path:
