@@ -106,6 +106,11 @@ def _padded_tokens(text: str) -> str:
     return f" {token_text(text)} "
 
 
+def _each(answers: Sequence[str]) -> Sequence[str]:
+    """The answers; one string is one answer, not its letters."""
+    return [answers] if isinstance(answers, str) else answers
+
+
 def _has_token(qid: str, answer: str) -> bool:
     return bool(token_text(answer))
 
@@ -116,7 +121,7 @@ def _is_sign(qid: str, answer: str) -> bool:
 
 def _token_finder(qid: str, answers: Sequence[str]) -> Finder:
     """Whether a body has the tokens of an answer one after another."""
-    wanted = [_padded_tokens(answer) for answer in answers if _has_token(qid, answer)]
+    wanted = [_padded_tokens(answer) for answer in _each(answers) if _has_token(qid, answer)]
     return lambda body: any(tokens in body for tokens in wanted)
 
 
@@ -139,7 +144,7 @@ def _finds_a_sign(qid: str, answer: str) -> bool:
 
 def _regex_finder(qid: str, answers: Sequence[str]) -> Finder:
     """Whether a pattern is found somewhere in a body; `^` and `$` also match at its line ends."""
-    patterns = [_compiled(qid, answer) for answer in answers if _tells_texts_apart(qid, answer)]
+    patterns = [_compiled(qid, answer) for answer in _each(answers) if _tells_texts_apart(qid, answer)]
     return lambda body: any(pattern.search(body) for pattern in patterns)
 
 
@@ -213,7 +218,7 @@ def usable(
     common: dict[str, int] = {}
     topics = list(dict.fromkeys(topics))
     for qid in topics:
-        given = answers.get(qid, ())
+        given = _each(answers.get(qid, ()))
         telling = [answer for answer in given if matching.tells(qid, answer)]
         n_common = sum(matching.common(qid, answer) for answer in telling)
         if len(telling) < len(given):

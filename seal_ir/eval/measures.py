@@ -24,6 +24,7 @@ QRELS_DEFAULTS = ("Success@1", "Success@10", "Rprec")
 logger = logging.getLogger(__name__)
 
 _ANSWER_ACCURACY = re.compile(r"AnswerAccuracy@([1-9][0-9]{0,8})")
+_DEPTH = re.compile(r"@([0-9]+)$")
 _HITS = re.compile(r"(?:hits|hit|success)[@_.]([0-9]+)", re.IGNORECASE)
 _ACCURACY = re.compile(r"(?:answer)?_?acc(?:uracy)?(?:\(.*\))?[@_.]?([0-9]*)", re.IGNORECASE)
 _CUTS = r"[0-9]+(?:\.[0-9]+)?"
@@ -53,6 +54,12 @@ class Column:
     def judged(self) -> bool:
         """Whether it is over judged topics."""
         return self.cutoff is None
+
+    @property
+    def depth(self) -> int:
+        """How many results of a topic it looks at; 0 for all of them."""
+        match = _DEPTH.search(self.name)
+        return int(match[1]) if match else 0
 
 
 def parse_measures(names: Iterable[str]) -> list[Column]:
@@ -90,7 +97,19 @@ def judged_values(
     }
     judged = {qid: dict(grades) for qid, grades in qrels.items()}
     found = {metric.query_id: float(metric.value) for metric in column.measure.iter_calc(judged, run)}
-    return {qid: found.get(qid, float(column.measure.DEFAULT)) for qid in qrels}
+    return {
+        qid: found[qid] if qid in run and qid in found else _without_results(column.measure, grades)
+        for qid, grades in qrels.items()
+    }
+
+
+def _without_results(measure: Any, grades: Mapping[str, int]) -> float:
+    """A measure's value for a topic that a run lacks; what counts judgements counts these all the same."""
+    if measure.NAME == "NumQ":
+        return 1.0
+    if measure.NAME == "NumRel":
+        return float(sum(grade >= measure["rel"] for grade in grades.values()))
+    return float(measure.DEFAULT)
 
 
 def aggregate(column: Column, values: Iterable[float]) -> float:

@@ -14,7 +14,7 @@ from seal_ir.eval.answers import TOKENS, Matching, usable
 from seal_ir.eval.evidence import EvidenceSets
 from seal_ir.eval.rankings import fold, fold_qrels
 from seal_ir.formats.answers import read_answers
-from seal_ir.formats.files import is_file, shown
+from seal_ir.formats.files import is_file, listed, shown
 from seal_ir.formats.kilt import read_provenance
 from seal_ir.formats.named import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.formats.topics import detect_format, read_topics
@@ -108,6 +108,8 @@ def load_questions(
     topics = given or list(all_answers or grades or ())
     if given and grades is not None:
         grades = _of_topics(sources.qrels, "judgements", given, grades)
+    if grades is not None:
+        _warn_without_relevant(sources.qrels, grades)
     if grades is not None and delimiter is not None:
         grades = fold_qrels(grades, delimiter)
     if all_answers is not None:
@@ -148,6 +150,20 @@ def _of_topics(
             f" these like {shown(next(iter(values)))}); the ids must be equal"
         )
     return found
+
+
+def _warn_without_relevant(path: Path | None, qrels: Mapping[str, Mapping[str, int]]) -> None:
+    """Tells of topics on which no run can be right."""
+    without = [qid for qid, grades in qrels.items() if all(grade < 1 for grade in grades.values())]
+    if without:
+        logger.warning(
+            "%s: %d of %d judged topics have no relevant document (grade 1 or more);"
+            " all runs get 0: topics %s",
+            path,
+            len(without),
+            len(qrels),
+            listed(without),
+        )
 
 
 def _existing(kind: str, name: str, path: Path | None) -> Path:

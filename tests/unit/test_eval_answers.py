@@ -138,6 +138,14 @@ def test_answers_that_cannot_be_seen_match_nothing_and_are_counted(answer: str, 
     assert usable({"t": [answer]}, ["t"], matching).without == ["t"]
 
 
+@pytest.mark.parametrize("matching", [TOKENS, REGEX])
+def test_answers_given_as_one_string_are_one_answer(matching: Matching) -> None:
+    assert not holds_answer("P a r i s", "Paris", matching)
+    assert holds_answer("in Paris", "Paris", matching)
+    assert first_ranks({"1": ["a"]}, {"1": "Paris"}, {"a": "a p"}, matching) == {}
+    assert usable({"1": "Paris"}, ["1"], matching).answers == {"1": ["Paris"]}
+
+
 @pytest.mark.parametrize("answer", ANYTHING)
 def test_patterns_that_match_any_text_match_nothing_and_are_counted(answer: str) -> None:
     assert not holds_answer("any text at all", [answer], REGEX)

@@ -225,9 +225,53 @@ def test_an_empty_run_is_a_row_of_zeros_with_a_warning(
     assert set(table.results[1].figures.values()) == {0}
     assert table.results[0].figures["Success@1"] == 0.5
     assert all(len(values) == 2 for values in table.results[1].values.values())
-    assert caplog.messages == [f"{empty}: the run is empty; every topic counts as one without results"]
+    told = [message for message in caplog.messages if message.startswith(str(empty))]
+    assert told == [f"{empty}: the run is empty; every topic counts as one without results"]
     (comparison, *_) = compare(table, *table.results[:1], table.results[1:])
     assert (comparison.n, comparison.losses) == (2, 1)
+
+
+@pytest.mark.parametrize("name", ["P@3", "R(rel=1)@3", "nDCG@3", "Success@3", "RR@3"])
+def test_measures_that_look_deeper_than_a_run_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    run = write_run(tmp_path / "run", {"1": [("a", 2.0), ("b", 1.0)], "2": [("a", 1.0)]})
+    table = judged(run, {"1": {"a": 1}}, [name.replace("3", "2"), name, "AP", "IPrec@0.1"])
+    assert caplog.messages == [
+        f"{run}: no topic has more than 2 results; {table.columns[1].name} look deeper,"
+        " where all counts as wrong"
+    ]
+
+
+def test_topics_on_which_no_run_can_be_right_are_told(
+    tmp_path: Path, places: Places, caplog: pytest.LogCaptureFixture
+) -> None:
+    qrels = tmp_path / "q"
+    qrels.write_text("1 0 a 0\n1 0 b -1\n2 0 a 1\n3 0 a 0\n", encoding="utf-8")
+    load_questions(Sources("t", None, None, qrels), answers=False, qrels=True, delimiter=None)
+    assert caplog.messages == [
+        f"{qrels}: 2 of 3 judged topics have no relevant document (grade 1 or more); all runs get 0:"
+        " topics 1, 3"
+    ]
+
+
+@pytest.mark.parametrize("score", ["nan", "inf", "-Infinity", "1e999"])
+def test_scores_that_are_no_numbers_never_reach_a_table(tmp_path: Path, score: str) -> None:
+    run = tmp_path / "run"
+    run.write_text(f"1 Q0 a 1 2 t\n1 Q0 b 2 {score} t\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"run:2: score is .*; it must be a finite number"):
+        judged(run, {"1": {"a": 1}}, ["P@1"])
+
+
+@pytest.mark.parametrize("qid", ["\u200b1", "\ufeff1", "01", "1.0", "A1"])
+def test_ids_that_only_look_equal_are_an_error_that_shows_both(tmp_path: Path, qid: str) -> None:
+    run = write_run(tmp_path / "run", {qid: [("a", 1.0)]})
+    if qid.startswith("\ufeff"):  # a mark at the beginning of a file is none of its text
+        assert figures(judged(run, {"1": {"a": 1}}, ["P@1"])) == {"P@1": 1}
+        return
+    with pytest.raises(InputError) as error:
+        judged(run, {"1": {"a": 1}, "a1": {"a": 1}}, ["P@1"])
+    assert f"they are like '1', the run's like {qid!r}" in str(error.value)
 
 
 def test_coverage_is_counted(tmp_path: Path) -> None:

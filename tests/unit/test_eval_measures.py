@@ -141,6 +141,13 @@ def test_b9_evaluating_twice_gives_the_same() -> None:
     assert first[-1] == 3  # a count: summed, not averaged
 
 
+def test_counts_of_judgements_count_topics_without_results_too() -> None:
+    """As with trec_eval's -c: what was judged does not depend on the run."""
+    qrels = {"1": {"a": 1, "b": 2, "c": 0}, "2": {"b": 1, "d": -1}}
+    for rankings in ({}, {"1": ["a"]}, {"1": ["a"], "2": ["b"]}):
+        assert (figure("num_q", qrels, rankings), figure("num_rel", qrels, rankings)) == (2, 3)
+
+
 def test_topics_without_relevant_documents_and_unjudged_topics() -> None:
     qrels, rankings = {"1": {"a": 1}, "2": {"b": 0}}, {"1": ["a"], "2": ["b"], "9": ["a"]}
     assert values("Success@1", qrels, rankings) == {"1": 1, "2": 0}
