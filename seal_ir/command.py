@@ -5,9 +5,11 @@ Results go to stdout, a user's fault in one line to stderr, and the exit code ha
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
@@ -25,7 +27,8 @@ def run(main: Callable[[list[str]], int]) -> NoReturn:
         if stream is not None:  # closed by the caller
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        code = main(sys.argv[1:])
+        with _warnings_on_stderr():
+            code = main(sys.argv[1:])
         if sys.stdout is not None:
             sys.stdout.flush()
     except UsageError as error:
@@ -65,6 +68,20 @@ def settings_of(options: object, kind: type[Settings]) -> Settings:
     """
     names = [field.name for field in fields(kind) if hasattr(options, field.name)]
     return kind(**{name: getattr(options, name) for name in names})
+
+
+@contextmanager
+def _warnings_on_stderr() -> Iterator[None]:
+    """Shows our warnings as plain lines; the import of Pyserini would put a time and a name before them."""
+    logger, handler = logging.getLogger(__package__), logging.StreamHandler()
+    propagate = logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagate
 
 
 def _fault(error: object, code: int) -> int:

@@ -157,9 +157,10 @@ def _measured(spec: TableSpec, topics: Topics, places: Places, options: Resampli
 def _columns(spec: TableSpec, topics: Topics) -> list[Column]:
     names = [name for name in topics.measures if name not in LABELS]
     columns = parse_measures(names)
-    for name, column in zip(names, columns, strict=True):  # names differ, see tables.py
-        if name != column.name:
-            raise InputError(f"table {spec.name}: measure {name} of {topics.name}: write {column.name}")
+    for name in names:
+        ours = [column.name for column in parse_measures([name])]
+        if ours != [name]:
+            raise InputError(f"table {spec.name}: measure {name} of {topics.name}: write {' '.join(ours)}")
     if any(column.cutoff for column in columns) and not spec.index:
         raise InputError(f"table {spec.name}: 'index' is missing; AnswerAccuracy@k looks into its passages")
     return columns

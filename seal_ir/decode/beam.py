@@ -17,6 +17,7 @@ import numpy as np
 
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.constraint import Constraint, CostRule
+from seal_ir.decode.cuts import Cut, note_cut
 from seal_ir.decode.forced import Forced, Scored, forced_roots, steps_of, taken
 from seal_ir.decode.hypotheses import Beams, Candidates, rank_in_group
 from seal_ir.decode.model import Generator, Ints, Prompt, Session
@@ -48,13 +49,13 @@ class Decoded(NamedTuple):
 
     Attributes:
         queries: the keys of each.
-        n_truncated: how many of the queries had to be cut to fit the model.
+        cut: the queries that had to be cut to fit the model.
         seconds: of the whole batch, by part: "model" (forward passes), "read" (softmax and selection; on
             an accelerator waiting for the forward pass too), "constraint" (the index) and "other".
     """
 
     queries: list[QueryKeys]
-    n_truncated: int
+    cut: Cut = MappingProxyType({})
     seconds: Mapping[str, float] = MappingProxyType({})
 
 
@@ -80,9 +81,9 @@ def decode(
         clock: for `Decoded.seconds`; `time.process_time` counts seconds of the processors.
     """
     started, watch = clock(), Stopwatch(clock)
-    jobs, prompts, n_truncated = _jobs(generator, index, queries, config)
+    jobs, prompts, cut = _jobs(generator, index, queries, config)
     if not jobs:
-        return Decoded([QueryKeys((), NO_UNIGRAMS) for _ in queries], 0)
+        return Decoded([QueryKeys((), NO_UNIGRAMS) for _ in queries])
     with watch.part("model"):
         session = generator.model.start(prompts)
     bodies = np.array([row for row, job in enumerate(jobs) if job.kind == BODY], dtype=np.int64)
@@ -100,16 +101,16 @@ def decode(
         keys[job.query].extend(job.keys)
     decoded = [QueryKeys(tuple(k), unigrams.get(number, NO_UNIGRAMS)) for number, k in enumerate(keys)]
     watch.seconds["other"] = clock() - started - sum(watch.seconds.values())
-    return Decoded(decoded, n_truncated, watch.seconds)
+    return Decoded(decoded, cut, watch.seconds)
 
 
 def _jobs(
     generator: Generator, index: Index, queries: Sequence[str], config: DecodeConfig
-) -> tuple[list[_Job], list[Prompt], int]:
-    """What to decode, the prompts for it, and how many queries had to be cut."""
+) -> tuple[list[_Job], list[Prompt], Cut]:
+    """What to decode, the prompts for it, and which queries had to be cut."""
     jobs: list[_Job] = []
     prompts = []
-    truncated = set()
+    cut: dict[int, int] = {}
     for number, query in enumerate(queries):
         if not query.strip():
             continue
@@ -118,9 +119,8 @@ def _jobs(
             made = make_prompt(generator, template, query, room_for(kind, config))
             jobs.append(_Job(number, kind, config.steps(kind), _FREE if kind == BODY else index.marks(kind)))
             prompts.append(made.prompt)
-            if made.truncated:
-                truncated.add(number)
-    return jobs, prompts, len(truncated)
+            note_cut(cut, number, made.limit)
+    return jobs, prompts, cut
 
 
 def _first_beams(index: Index, jobs: Sequence[_Job]) -> Beams:

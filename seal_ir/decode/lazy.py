@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from seal_ir.config import SearchConfig
 from seal_ir.decode import published
 from seal_ir.decode.beam import Decoded, decode
+from seal_ir.decode.cuts import note_cut
 from seal_ir.decode.model import Generator
 from seal_ir.decode.rescore import rescore
 from seal_ir.errors import ModelError
@@ -73,6 +74,10 @@ def decode_under(generator: Generator, index: Index, queries: Sequence[str], con
     if config.slow_path:
         return published.decode(generator, index, queries, config.decode)
     decoded = decode(generator, index, queries, config.decode)
-    if config.decode.rescore:
-        return decoded._replace(queries=rescore(generator, queries, decoded.queries, config.decode))
-    return decoded
+    if not config.decode.rescore:
+        return decoded
+    rescored = rescore(generator, queries, decoded.queries, config.decode)
+    cut = dict(decoded.cut)
+    for place, limit in rescored.cut.items():
+        note_cut(cut, place, limit)
+    return decoded._replace(queries=rescored.queries, cut=cut)

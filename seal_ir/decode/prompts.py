@@ -13,10 +13,10 @@ from seal_ir.text.description import CAUSAL
 
 
 class MadePrompt(NamedTuple):
-    """A prompt, and whether the query had to be cut to fit the model."""
+    """A prompt, and where the query had to be cut to fit the model, the tokens that there was room for."""
 
     prompt: Prompt
-    truncated: bool
+    limit: int | None
 
 
 def make_prompt(generator: Generator, template: str, query: str, n_reserved: int) -> MadePrompt:
@@ -36,14 +36,15 @@ def make_prompt(generator: Generator, template: str, query: str, n_reserved: int
     room = generator.model.max_tokens - (n_reserved if causal else 0) - len(before)
     room -= 0 if causal else len(after)
     tokens = generator.tokenizer.encode(_filled(template, query))
-    truncated = len(tokens) > room
-    if truncated:
+    limit = None
+    if len(tokens) > room:
+        limit = room - len(generator.tokenizer.encode(_filled(template, "")))
         tokens = generator.tokenizer.encode(_filled(template, _cut(generator, template, query, room)))
     if causal:
         shared = [*before, *generator.tokenizer.encode(template.split("{query}")[0])]
         tokens = [*before, *tokens]
-        return MadePrompt(Prompt(tuple(tokens), _common_prefix(shared, tokens)), truncated)
-    return MadePrompt(Prompt((*before, *tokens, *after)), truncated)
+        return MadePrompt(Prompt(tuple(tokens), _common_prefix(shared, tokens)), limit)
+    return MadePrompt(Prompt((*before, *tokens, *after)), limit)
 
 
 def room_for(kind: str, config: DecodeConfig) -> int:

@@ -17,10 +17,11 @@ import numpy as np
 
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.beam import Decoded
+from seal_ir.decode.cuts import note_cut
 from seal_ir.decode.model import Floats, Generator, Ints, Prompt, Session
 from seal_ir.decode.prompts import make_prompt, room_for
 from seal_ir.decode.query_ngrams import NgramNode, query_ngrams
-from seal_ir.decode.rescore import readings, replaced, rescore
+from seal_ir.decode.rescore import Rescored, cut_of, readings, replaced, rescore
 from seal_ir.index.reader import Index
 from seal_ir.records import BODY, QUERY, TITLE, Key, QueryKeys, Unigrams
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
@@ -58,9 +59,9 @@ def decode(generator: Generator, index: Index, queries: Sequence[str], config: D
     """As `beam.decode`, whose arguments and results it has, log-probabilities within rounding."""
     keys: list[list[Key]] = [[] for _ in queries]
     unigrams = [_unigrams(index, [], 0) for _ in queries]
-    truncated: set[int] = set()
+    cut: dict[int, int] = {}
     for kind, steps in ((BODY, config.body_steps), (TITLE, config.title_steps)):
-        jobs, prompts = _jobs(generator, queries, kind, config, truncated) if steps else ([], [])
+        jobs, prompts = _jobs(generator, queries, kind, config, cut) if steps else ([], [])
         if jobs:
             _search(generator, index, jobs, prompts, steps)
         for job in jobs:
@@ -73,11 +74,14 @@ def decode(generator: Generator, index: Index, queries: Sequence[str], config: D
             keys[number].extend(_key(index, symbols, 0.0, QUERY) for symbols in ngrams)
     found = [QueryKeys(tuple(k), u) for k, u in zip(keys, unigrams, strict=True)]
     # Read again at once, whatever `config.rescore` says: the query's n-grams have no other score here.
-    return Decoded(_rescored(generator, queries, found, config), len(truncated))
+    rescored = _rescored(generator, queries, found, config)
+    for number, limit in rescored.cut.items():
+        note_cut(cut, number, limit)
+    return Decoded(rescored.queries, cut)
 
 
 def _jobs(
-    generator: Generator, queries: Sequence[str], kind: str, config: DecodeConfig, truncated: set[int]
+    generator: Generator, queries: Sequence[str], kind: str, config: DecodeConfig, cut: dict[int, int]
 ) -> tuple[list[_Job], list[Prompt]]:
     template = generator.description.body if kind == BODY else generator.description.title
     start = () if kind == BODY else (BOUNDARY,)
@@ -88,8 +92,7 @@ def _jobs(
             dead = [_Beam(start, _DEAD)] * (config.beam - 1)
             jobs.append(_Job(number, kind, [_Beam(start, 0.0), *dead]))
             prompts.append(made.prompt)
-            if made.truncated:
-                truncated.add(number)
+            note_cut(cut, number, made.limit)
     return jobs, prompts
 
 
@@ -208,16 +211,17 @@ def _session(generator: Generator, prompts: list[Prompt], width: int) -> tuple[S
 
 def _rescored(
     generator: Generator, queries: Sequence[str], found: list[QueryKeys], config: DecodeConfig
-) -> list[QueryKeys]:
+) -> Rescored:
     """New log-probabilities for all keys: every key read for itself, where the model has an encoder."""
     if not hasattr(generator.model, "start_tokens"):
         return rescore(generator, queries, found, config)
     from seal_ir.decode.published_network import read_keys
 
     scores: dict[tuple[int, int], float] = {}
-    for prompt, forced in readings(generator, queries, found, config):
+    parts = readings(generator, queries, found, config)
+    for prompt, forced, _ in parts:
         logprobs = read_keys(generator.model, prompt, [item.tokens for item in forced])
         scores.update(
             {(item.query, item.key): logprob for item, logprob in zip(forced, logprobs, strict=True)}
         )
-    return replaced(found, scores)
+    return Rescored(replaced(found, scores), cut_of(parts))

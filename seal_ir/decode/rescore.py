@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seal_ir.config import DecodeConfig
+from seal_ir.decode.cuts import Cut, note_cut
 from seal_ir.decode.model import Generator, NextTokens, Prompt
 from seal_ir.decode.prompts import make_prompt, room_for
 from seal_ir.errors import UsageError
@@ -34,15 +35,23 @@ class Forced(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A prompt and the continuations that follow it."""
+    """A prompt, the continuations that follow it, and the `limit` of `MadePrompt`."""
 
     prompt: Prompt
     forced: list[Forced]
+    limit: int | None = None
+
+
+class Rescored(NamedTuple):
+    """The keys of each query, and the queries that had to be cut to fit the model."""
+
+    queries: list[QueryKeys]
+    cut: Cut
 
 
 def rescore(
     generator: Generator, queries: Sequence[str], found: Sequence[QueryKeys], config: DecodeConfig
-) -> list[QueryKeys]:
+) -> Rescored:
     """The same keys with the log-probabilities of a second, teacher-forced pass, unigrams as they were.
 
     Keys that the model cannot write at all (probability 0) are left out. Common beginnings of the keys of
@@ -58,9 +67,10 @@ def rescore(
         UsageError: there are not as many lists of keys as queries, or a key holds a symbol no text has.
     """
     scores: dict[tuple[int, int], float] = {}
-    for group in _groups(readings(generator, queries, found, config)):
+    parts = readings(generator, queries, found, config)
+    for group in _groups(parts):
         scores.update(_read(generator, group))
-    return replaced(found, scores)
+    return Rescored(replaced(found, scores), cut_of(parts))
 
 
 def readings(
@@ -79,8 +89,17 @@ def readings(
             forced = by_prompt[kind]
             reserved = max(room_for(kind, config), *(len(item.tokens) for item in forced))
             template = generator.description.prompt(kind)
-            made.append(Reading(make_prompt(generator, template, query, reserved).prompt, forced))
+            prompt, limit = make_prompt(generator, template, query, reserved)
+            made.append(Reading(prompt, forced, limit))
     return made
+
+
+def cut_of(parts: Sequence[Reading]) -> Cut:
+    """The queries that were cut to fit their prompts into the model."""
+    cut: dict[int, int] = {}
+    for part in parts:
+        note_cut(cut, part.forced[0].query, part.limit)
+    return cut
 
 
 def replaced(found: Sequence[QueryKeys], scores: dict[tuple[int, int], float]) -> list[QueryKeys]:
@@ -116,7 +135,7 @@ def _groups(parts: Sequence[Reading]) -> list[list[Reading]]:
     """The readings in groups of at most `_KEYS_AT_ONCE` keys, those with more than that in pieces."""
     groups: list[list[Reading]] = [[]]
     room = _KEYS_AT_ONCE
-    for prompt, forced in parts:
+    for prompt, forced, _ in parts:
         ordered = sorted(forced, key=lambda item: item.tokens)  # neighbours share their beginnings
         while ordered:
             if room == 0:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from seal_ir.command import run
 from seal_ir.config import configured
+from seal_ir.decode.cuts import CutQueries
 from seal_ir.encode.encoder import KeyEncoder
 from seal_ir.encode.options_command import Options, parse
 from seal_ir.encode.vectors import useful
@@ -42,9 +43,9 @@ def main(arguments: list[str]) -> int:
     print(f"model: {encoder.model} {generator.where}", file=sys.stderr)
     made = KeysMade.of(encoder.index, encoder.model, generator.dtype, config)
     started = time.monotonic()
-    n_truncated = _encode(encoder, topics, output, made, options.batch_size)
-    if n_truncated:
-        print(f"{n_truncated} queries were longer than the model reads and were cut", file=sys.stderr)
+    cut = _encode(encoder, topics, output, made, options.batch_size)
+    if cut.sentence():
+        print(cut.sentence(), file=sys.stderr)
     if not is_stream(output):  # which has nothing beside it
         more = {
             "preset": config.preset,
@@ -73,21 +74,21 @@ def shard(topics: Sequence[Query], number: int, n_shards: int) -> list[Query]:
 
 def _encode(
     encoder: KeyEncoder, topics: Sequence[Query], output: Path, made: KeysMade, batch_size: int
-) -> int:
-    """Writes the keys batch by batch; how many queries were cut."""
+) -> CutQueries:
+    """Writes the keys batch by batch; which queries were cut."""
     progress = Progress(len(topics), "queries")
-    n_truncated = 0
+    cut = CutQueries()
     with KeyWriter(output, made.fingerprint) as writer:
         for at in range(0, len(topics), batch_size):
             batch = topics[at : at + batch_size]
             decoded = encoder.decode([topic.text for topic in batch])
-            n_truncated += decoded.n_truncated
+            cut.add([topic.id for topic in batch], decoded.cut)
             for topic, keys in zip(batch, decoded.queries, strict=True):
                 kept = keys._replace(unigrams=useful(keys.unigrams, encoder.index.n_tokens))
                 writer.write(topic, kept, encoder.vector(keys))
             progress.advance(len(batch))
     progress.close()
-    return n_truncated
+    return cut
 
 
 def _index_directory(options: Options, places: Places) -> Path:

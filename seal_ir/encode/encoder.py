@@ -9,6 +9,7 @@ from pathlib import Path
 from seal_ir.config import SearchConfig
 from seal_ir.config import preset as preset_config
 from seal_ir.decode.beam import Decoded
+from seal_ir.decode.cuts import cut_sentence
 from seal_ir.decode.lazy import LazyGenerator, decode_under
 from seal_ir.decode.model import Generator
 from seal_ir.encode.vectors import vector
@@ -132,8 +133,8 @@ class SealQueryEncoder:
         """
         if self._encoder is not None:
             decoded = self._encoder.decode([query])
-            if decoded.n_truncated:
-                logger.warning("the query was longer than the model reads and was cut")
+            if decoded.cut:
+                logger.warning("%s", cut_sentence(decoded.cut, None, 1))
             return self._encoder.vector(decoded.queries[0])
         if query not in self._encoded:
             raise InputError(f"{shown(query)} is not among the encoded queries; encode it, or give an index")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from seal_ir.command import run
 from seal_ir.errors import UsageError
 from seal_ir.eval.answers import REGEX, TOKENS
+from seal_ir.eval.averages import AVERAGES, averaged
 from seal_ir.eval.comparisons import (
-    DELTA_SUFFIXES,
     compare,
     figure_intervals,
     find_result,
@@ -19,6 +20,7 @@ from seal_ir.eval.comparisons import (
 )
 from seal_ir.eval.evaluation import EvalOptions, evaluate
 from seal_ir.eval.measures import ANSWER_DEFAULTS, QRELS_DEFAULTS, Column, parse_measures
+from seal_ir.eval.per_topic import check_rows_path, write_per_topic
 from seal_ir.eval.questions import Sources, find_sources, load_questions
 from seal_ir.eval.significance import Resampling
 from seal_ir.eval.splits import with_overlap
@@ -43,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--measures",
         nargs="+",
-        help="ir_measures' names (Success@1 Rprec nDCG@10) and AnswerAccuracy@k;"
+        help="ir_measures' names (Success@1 Rprec nDCG@10), trec_eval's (map ndcg_cut.10), AnswerAccuracy@k;"
         f" default: {' '.join(ANSWER_DEFAULTS)} with answers, {' '.join(QRELS_DEFAULTS)} with judgements",
     )
     add("--index", help="index that was searched, ours (directory or name) or Lucene's, for AnswerAccuracy@k")
@@ -55,6 +57,19 @@ def _parser() -> argparse.ArgumentParser:
     add("--overlap", type=Path, help="also measure by overlap with training questions: their annotations")
     add("--baseline", help="also compare the other runs with this one: its name in the table, or its path")
     add("--deltas", type=Path, help="with --baseline: write each topic's differences, as .tsv or .jsonl")
+    add(
+        *("-q", "--per-topic"),
+        type=Path,
+        metavar="FILE",
+        help="write each topic's figures, as .tsv or .jsonl; topics without results have zeros",
+    )
+    add(
+        "--average",
+        default=AVERAGES[0],
+        choices=AVERAGES,
+        help="figures are over all topics, or leave out those without answers (judged), or also those that"
+        " the run lacks (in-run, as trec_eval without -c) (%(default)s)",
+    )
     add("--permutations", type=int, default=10_000, help="of the randomisation test (%(default)s)")
     add("--seed", type=int, default=0, help="of all that is drawn (%(default)s)")
     add("--format", default="text", choices=tuple(FORMATS), help="of the table on stdout (%(default)s)")
@@ -78,25 +93,14 @@ def main(arguments: list[str]) -> int:
         need_answers=has_texts if requested is None else any(column.cutoff for column in requested),
     )
     columns = requested or _default_columns(args, sources, has_texts)
-    delimiter = args.max_passage_delimiter if args.max_passage else None
-    needs_answers = any(column.cutoff for column in columns)
-    if needs_answers and not has_texts and delimiter is None and sources.answers is not None:
-        raise UsageError(
-            "AnswerAccuracy@k needs the passages; name them with --index, or with --collection and --input"
-        )
-    questions = load_questions(
-        sources,
-        answers=needs_answers,
-        qrels=any(column.judged for column in columns),
-        evidence=any(column.evidence is not None for column in columns),
-        delimiter=delimiter,
-    )
-    texts = _texts(args, places) if needs_answers and has_texts else None
-    options = EvalOptions(REGEX if args.regex else TOKENS, delimiter)
-    table = evaluate(args.run, questions, columns, texts, options)
+    table = _measured(args, sources, columns, places)
+    per_topic = table
+    table = averaged(table, args.average)
     if args.overlap is not None:
         table = with_overlap(table, args.overlap)
     table = _with_statistics(table, args, resampling)
+    if args.per_topic is not None:
+        write_per_topic(args.per_topic, per_topic)
     _tell(table)
     if requested is None and not has_texts and not args.max_passage:
         print(
@@ -110,6 +114,28 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+def _measured(args: argparse.Namespace, sources: Sources, columns: Sequence[Column], places: Places) -> Table:
+    """The runs on all topics."""
+    has_texts = args.index is not None or args.input is not None
+    delimiter = args.max_passage_delimiter if args.max_passage else None
+    needs_answers = any(column.cutoff for column in columns)
+    if needs_answers and not has_texts and delimiter is None and sources.answers is not None:
+        raise UsageError(
+            "AnswerAccuracy@k needs the passages; name them with --index, or with --collection and --input"
+        )
+    matching = REGEX if args.regex else TOKENS
+    questions = load_questions(
+        sources,
+        answers=needs_answers,
+        qrels=any(column.judged for column in columns),
+        evidence=any(column.evidence is not None for column in columns),
+        delimiter=delimiter,
+        matching=matching,
+    )
+    texts = _texts(args, places) if needs_answers and has_texts else None
+    return evaluate(args.run, questions, columns, texts, EvalOptions(matching, delimiter))
+
+
 def _check_options(args: argparse.Namespace) -> None:
     if args.topics is None and args.qrels is None and args.answers is None:
         raise UsageError("nothing to measure against; give --topics, --qrels or --answers")
@@ -119,8 +145,9 @@ def _check_options(args: argparse.Namespace) -> None:
         raise UsageError("--max-passage-delimiter is empty; give one or more characters, such as '#'")
     if args.deltas is not None and args.baseline is None:
         raise UsageError("--deltas are differences from a run; name it with --baseline")
-    if args.deltas is not None and args.deltas.suffix not in DELTA_SUFFIXES:
-        raise UsageError(f"--deltas {args.deltas}: must end in {' or '.join(DELTA_SUFFIXES)}")
+    for option, path in (("--deltas", args.deltas), ("--per-topic", args.per_topic)):
+        if path is not None:
+            check_rows_path(path, option)
 
 
 def _default_columns(args: argparse.Namespace, sources: Sources, has_texts: bool) -> list[Column]:
@@ -170,7 +197,7 @@ def _tell(table: Table) -> None:
     """Says on stderr which topics each run has, and where ids look like two different kinds."""
     for result in table.results:
         print(f"{result.system}: {result.coverage}", file=sys.stderr)
-        if result.coverage.relevant_in_run == 0:
+        if result.coverage.relevant_in_run == 0 and result.coverage.judged_in_run:
             print(
                 f"{result.system}: no relevant document is in it; check that ids of the run and of the"
                 " judgements are of one kind (passages, or pages with --max-passage)",

@@ -6,12 +6,17 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from string import ascii_lowercase
 from typing import NamedTuple
 
 from seal_ir.errors import InputError
-from seal_ir.formats.files import shown
+from seal_ir.formats.files import listed, shown
 
 Finder = Callable[[str], bool]
+
+# Text without a token: what is found in nothing, or in this, is found in any text.
+_BLANK = " \t\n\r\v\f\u00a0\u00ad\u200b\ufeff\ue000 "
+_COMMON = ".,'\"()-:;"  # signs that most passages hold one of
 
 
 class Matching(NamedTuple):
@@ -20,12 +25,51 @@ class Matching(NamedTuple):
     Attributes:
         name: the rule in words, for the table.
         prepare: the form of a body that finders read; costly, so done once a passage.
+        tells: from a topic's id and an answer, whether finding it says anything; other answers never match.
+        common: the same, whether a common sign such as a comma is all that the answer needs.
         finder: from a topic's id and answers, the test of a prepared body.
     """
 
     name: str
     prepare: Callable[[str], str]
+    tells: Callable[[str, str], bool]
+    common: Callable[[str, str], bool]
     finder: Callable[[str, Sequence[str]], Finder]
+
+
+class Usable(NamedTuple):
+    """Answers that can be looked for.
+
+    Attributes:
+        answers: of each topic that has some.
+        left_out: how many of a topic's answers match any text or none; only topics that have such.
+        common: how many of those kept need a common sign only, likewise.
+        n_topics: how many topics there are.
+        without: topics without an answer that can be looked for.
+    """
+
+    answers: dict[str, Sequence[str]]
+    left_out: dict[str, int]
+    common: dict[str, int]
+    n_topics: int
+    without: Sequence[str]
+
+    def warnings(self) -> list[str]:
+        """What the user should know of them, a sentence each; none where all is well."""
+        said = []
+        for counts, fault in (
+            (self.left_out, "match any text or none, and were left out"),
+            (self.common, "are a sign that most texts hold, and count as in DPR's evaluation"),
+        ):
+            if counts:
+                n = sum(counts.values())
+                said.append(f"{n} answers of {len(counts)} topics {fault}: topics {listed(counts)}")
+        if self.without:
+            said.append(
+                f"{len(self.without)} of {self.n_topics} topics have no answer to look for:"
+                f" topics {listed(self.without)}"
+            )
+        return said
 
 
 class _Separator(dict[int, str]):
@@ -62,9 +106,22 @@ def _padded_tokens(text: str) -> str:
     return f" {token_text(text)} "
 
 
+def _each(answers: Sequence[str]) -> Sequence[str]:
+    """The answers; one string is one answer, not its letters."""
+    return [answers] if isinstance(answers, str) else answers
+
+
+def _has_token(qid: str, answer: str) -> bool:
+    return bool(token_text(answer))
+
+
+def _is_sign(qid: str, answer: str) -> bool:
+    return answer.strip() in tuple(_COMMON)
+
+
 def _token_finder(qid: str, answers: Sequence[str]) -> Finder:
-    """Whether a body has the tokens of an answer one after another; answers without tokens never match."""
-    wanted = [f" {tokens} " for answer in answers if (tokens := token_text(answer))]
+    """Whether a body has the tokens of an answer one after another."""
+    wanted = [_padded_tokens(answer) for answer in _each(answers) if _has_token(qid, answer)]
     return lambda body: any(tokens in body for tokens in wanted)
 
 
@@ -72,9 +129,22 @@ def _composed(text: str) -> str:
     return unicodedata.normalize("NFC", text)  # one character for a dot or a class to match, not two
 
 
+def _tells_texts_apart(qid: str, answer: str) -> bool:
+    """Whether a pattern needs more than text of any kind: a letter of some kind, at least."""
+    pattern = _compiled(qid, answer)
+    if not _has_token(qid, answer) or pattern.search("") or pattern.search(_BLANK):
+        return False
+    return not all(pattern.search(letter) for letter in ascii_lowercase)
+
+
+def _finds_a_sign(qid: str, answer: str) -> bool:
+    pattern = _compiled(qid, answer)
+    return any(pattern.search(sign) for sign in _COMMON)
+
+
 def _regex_finder(qid: str, answers: Sequence[str]) -> Finder:
     """Whether a pattern is found somewhere in a body; `^` and `$` also match at its line ends."""
-    patterns = [_compiled(qid, answer) for answer in answers if answer]
+    patterns = [_compiled(qid, answer) for answer in _each(answers) if _tells_texts_apart(qid, answer)]
     return lambda body: any(pattern.search(body) for pattern in patterns)
 
 
@@ -90,8 +160,12 @@ def _compiled(qid: str, answer: str) -> re.Pattern[str]:
         ) from error
 
 
-TOKENS = Matching("DPR tokens (NFD, any case, accents significant)", _padded_tokens, _token_finder)
-REGEX = Matching("regular expressions (NFC, any case)", _composed, _regex_finder)
+TOKENS = Matching(
+    "DPR tokens (NFD, any case, accents significant)", _padded_tokens, _has_token, _is_sign, _token_finder
+)
+REGEX = Matching(
+    "regular expressions (NFC, any case)", _composed, _tells_texts_apart, _finds_a_sign, _regex_finder
+)
 
 
 def holds_answer(body: str, answers: Sequence[str], matching: Matching = TOKENS) -> bool:
@@ -131,10 +205,26 @@ def first_ranks(
     return ranks
 
 
-def usable(answers: Mapping[str, Sequence[str]], topics: Iterable[str]) -> dict[str, Sequence[str]]:
-    """The answers of those topics that have one with text in it."""
-    return {
-        qid: answers[qid]
-        for qid in topics
-        if qid in answers and any(answer and not answer.isspace() for answer in answers[qid])
-    }
+def usable(
+    answers: Mapping[str, Sequence[str]], topics: Iterable[str], matching: Matching = TOKENS
+) -> Usable:
+    """The answers of the topics that can be looked for under a rule, and what was left out.
+
+    Raises:
+        InputError: an answer is to be a regular expression and is none.
+    """
+    kept: dict[str, Sequence[str]] = {}
+    left_out: dict[str, int] = {}
+    common: dict[str, int] = {}
+    topics = list(dict.fromkeys(topics))
+    for qid in topics:
+        given = _each(answers.get(qid, ()))
+        telling = [answer for answer in given if matching.tells(qid, answer)]
+        n_common = sum(matching.common(qid, answer) for answer in telling)
+        if len(telling) < len(given):
+            left_out[qid] = len(given) - len(telling)
+        if n_common:
+            common[qid] = n_common
+        if telling:
+            kept[qid] = telling
+    return Usable(kept, left_out, common, len(topics), [qid for qid in topics if qid not in kept])

@@ -10,6 +10,7 @@ import numpy as np
 
 from seal_ir.errors import UsageError
 from seal_ir.eval.measures import Column, aggregate
+from seal_ir.eval.per_topic import Cells, write_rows
 from seal_ir.eval.significance import (
     DEFAULTS,
     Floats,
@@ -19,10 +20,7 @@ from seal_ir.eval.significance import (
     randomisation_p,
 )
 from seal_ir.eval.tables import Comparison, Interval, Result, Table
-from seal_ir.formats.files import atomic_writer, shown
-from seal_ir.formats.json_text import json_line
-
-DELTA_SUFFIXES = (".tsv", ".jsonl")
+from seal_ir.formats.files import shown
 
 
 def find_result(table: Table, name: str) -> Result:
@@ -90,22 +88,11 @@ def write_deltas(path: Path, table: Table, baseline: Result, systems: Sequence[R
     Raises:
         UsageError: the name ends in neither, or the file cannot be written.
     """
-    if path.suffix not in DELTA_SUFFIXES:
-        raise UsageError(f"{path}: differences are written as {' or '.join(DELTA_SUFFIXES)}; choose one")
     columns = ("topic", "system", "baseline", "measure", "value", "baseline_value", "delta")
-    with atomic_writer(path) as file:
-        if path.suffix == ".tsv":
-            file.write("\t".join(columns) + "\n")
-        for cells in _delta_rows(table, baseline, systems):
-            if path.suffix == ".tsv":
-                file.write("\t".join(map(str, cells)) + "\n")
-            else:
-                file.write(f"{json_line(dict(zip(columns, cells, strict=True)))}\n")
+    write_rows(path, columns, _delta_rows(table, baseline, systems))
 
 
-def _delta_rows(
-    table: Table, baseline: Result, systems: Sequence[Result]
-) -> Iterator[tuple[str | float, ...]]:
+def _delta_rows(table: Table, baseline: Result, systems: Sequence[Result]) -> Iterator[Cells]:
     for column in table.columns:
         for result in systems:
             theirs, ours = baseline.values[column.name], result.values[column.name]

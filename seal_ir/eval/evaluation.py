@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from seal_ir.eval.questions import Questions
 from seal_ir.eval.rankings import Coverage, Rankings, cover, read_rankings, system_names
 from seal_ir.eval.tables import Result, Table
 from seal_ir.eval.texts import Texts, bodies_of
+
+logger = logging.getLogger(__name__)
 
 Values = dict[str, dict[str, float]]  # by notation of the measure, then by topic
 
@@ -53,9 +56,12 @@ def evaluate(
     coverages: list[Coverage] = []
     values: list[Values] = []
     heads: list[Rankings] = []
+    in_run: list[frozenset[str]] = []
     for path in paths:  # one run at a time is in memory whole
         rankings = read_rankings(path, options.delimiter)
+        in_run.append(frozenset(rankings))
         coverages.append(cover(path, rankings, questions.topics, qrels, answers=depth > 0))
+        _warn_shallow(path, rankings, columns)
         values.append(
             {column.name: _judged_values(column, questions, rankings) for column in columns if column.judged}
         )
@@ -74,12 +80,28 @@ def evaluate(
                 coverage,
                 {column.name: aggregate(column, found[column.name].values()) for column in columns},
                 {column.name: found[column.name] for column in columns},
+                with_results,
             )
-            for name, path, coverage, found in zip(names, paths, coverages, values, strict=True)
+            for name, path, coverage, found, with_results in zip(
+                names, paths, coverages, values, in_run, strict=True
+            )
         ),
         matching=options.matching.name if depth else None,
         delimiter=options.delimiter,
     )
+
+
+def _warn_shallow(path: Path, rankings: Rankings, columns: Sequence[Column]) -> None:
+    """Tells of measures that look deeper than a run goes: they are lower than a deeper run's would be."""
+    longest = max(map(len, rankings.values()), default=0)
+    deeper = [column.name for column in columns if column.depth > longest]
+    if rankings and deeper:
+        logger.warning(
+            "%s: no topic has more than %d results; %s look deeper, where all counts as wrong",
+            path,
+            longest,
+            ", ".join(deeper),
+        )
 
 
 def _judged_values(column: Column, questions: Questions, rankings: Rankings) -> dict[str, float]:

@@ -1,10 +1,13 @@
-"""Measures by name: those of ir_measures in its notation, KILT's, and AnswerAccuracy@k, which is ours."""
+"""Measures by name: those of ir_measures in its notation or trec_eval's, KILT's, and our AnswerAccuracy@k."""
 
 from __future__ import annotations
 
+import io
+import logging
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +21,14 @@ from seal_ir.formats.files import shown
 ANSWER_DEFAULTS = ("AnswerAccuracy@1", "AnswerAccuracy@5", "AnswerAccuracy@20", "AnswerAccuracy@100")
 QRELS_DEFAULTS = ("Success@1", "Success@10", "Rprec")
 
+logger = logging.getLogger(__name__)
+
 _ANSWER_ACCURACY = re.compile(r"AnswerAccuracy@([1-9][0-9]{0,8})")
+_DEPTH = re.compile(r"@([0-9]+)$")
 _HITS = re.compile(r"(?:hits|hit|success)[@_.]([0-9]+)", re.IGNORECASE)
 _ACCURACY = re.compile(r"(?:answer)?_?acc(?:uracy)?(?:\(.*\))?[@_.]?([0-9]*)", re.IGNORECASE)
+_CUTS = r"[0-9]+(?:\.[0-9]+)?"
+_TREC_EVAL = re.compile(rf"[A-Za-z0-9]+(?:_[A-Za-z]+)*(?:[._]{_CUTS}(?:,{_CUTS})*)?")
 _FAULTS = (ValueError, NameError, TypeError, KeyError, AttributeError, AssertionError, ArithmeticError)
 
 
@@ -47,9 +55,17 @@ class Column:
         """Whether it is over judged topics."""
         return self.cutoff is None
 
+    @property
+    def depth(self) -> int:
+        """How many results of a topic it looks at; 0 for all of them."""
+        match = _DEPTH.search(self.name)
+        return int(match[1]) if match else 0
+
 
 def parse_measures(names: Iterable[str]) -> list[Column]:
-    """Columns for names such as `nDCG@10` or `AnswerAccuracy@20`, in their order, each once.
+    """Columns for names such as `nDCG@10`, `ndcg_cut.10` or `AnswerAccuracy@20`, in their order, each once.
+
+    A name of trec_eval's may mean several: `P` is precision at nine cuts, as there.
 
     Raises:
         UsageError: names that mean no measure which can be computed here; all of them are told.
@@ -58,11 +74,10 @@ def parse_measures(names: Iterable[str]) -> list[Column]:
     faults: list[str] = []
     for name in names:
         try:
-            column = _parsed(name)
+            for column in _parsed(name):
+                columns.setdefault(column.name, column)
         except UsageError as error:
             faults.append(f"{shown(name)}: {error}")
-        else:
-            columns.setdefault(column.name, column)
     if faults:
         raise UsageError(f"--measures: {'; '.join(dict.fromkeys(faults))}")
     return list(columns.values())
@@ -82,7 +97,19 @@ def judged_values(
     }
     judged = {qid: dict(grades) for qid, grades in qrels.items()}
     found = {metric.query_id: float(metric.value) for metric in column.measure.iter_calc(judged, run)}
-    return {qid: found.get(qid, float(column.measure.DEFAULT)) for qid in qrels}
+    return {
+        qid: found[qid] if qid in run and qid in found else _without_results(column.measure, grades)
+        for qid, grades in qrels.items()
+    }
+
+
+def _without_results(measure: Any, grades: Mapping[str, int]) -> float:
+    """A measure's value for a topic that a run lacks; what counts judgements counts these all the same."""
+    if measure.NAME == "NumQ":
+        return 1.0
+    if measure.NAME == "NumRel":
+        return float(sum(grade >= measure["rel"] for grade in grades.values()))
+    return float(measure.DEFAULT)
 
 
 def aggregate(column: Column, values: Iterable[float]) -> float:
@@ -96,14 +123,17 @@ def aggregate(column: Column, values: Iterable[float]) -> float:
     return float(aggregator.result())
 
 
-def _parsed(name: str) -> Column:
+def _parsed(name: str) -> list[Column]:
     ours = _ANSWER_ACCURACY.fullmatch(name)
     if ours:
         k = int(ours[1])
-        return Column(name, f"accuracy@{k}", cutoff=k)
+        return [Column(name, f"accuracy@{k}", cutoff=k)]
     kilt = evidence_measure(name)
     if kilt is not None:
-        return Column(name, name, evidence=kilt)
+        return [Column(name, name, evidence=kilt)]
+    of_trec_eval = _trec_eval_measures(name)
+    if of_trec_eval:
+        return [_computed(measure) for measure in of_trec_eval]
     hint = _hint(name)
     if hint:
         raise UsageError(hint)
@@ -113,7 +143,12 @@ def _parsed(name: str) -> Column:
             measure: Any = ir_measures.parse_measure(name)
             measure.validate_params()
     except _FAULTS as error:
-        raise UsageError(_trec_hint(name) or _reason(error)) from error
+        raise UsageError(_reason(error)) from error
+    return [_computed(measure)]
+
+
+def _computed(measure: Any) -> Column:
+    """The column of a measure of ir_measures, once it is known that it can be computed here."""
     _check_params(measure)
     try:  # whether a provider is installed and takes the parameters shows only when it computes
         DefaultPipeline.calc_aggregate([measure], {"1": {"a": 1, "b": 0}}, {"1": {"a": 1.0}})
@@ -145,13 +180,27 @@ def _hint(name: str) -> str:
     return ""
 
 
-def _trec_hint(name: str) -> str:
-    """What ir_measures calls a measure of trec_eval; `""` when it is none."""
+def _trec_eval_measures(name: str) -> list[Any]:
+    """The measures that trec_eval calls by a name, as in its options or its output; none for other names.
+
+    Raises:
+        UsageError: trec_eval has a measure of that name, which cannot be computed here.
+    """
+    if not _TREC_EVAL.fullmatch(name):
+        return []
+    said = io.StringIO()
     try:
-        measures = ir_measures.parse_trec_measure(name) if name not in ("all_trec", "official", "set") else []
+        with redirect_stdout(said):  # what it leaves out of a group of measures; stdout is for the table
+            measures = list(ir_measures.parse_trec_measure(name))
+    except ValueError as error:
+        if "not yet supported" in str(error):
+            raise UsageError("this measure of trec_eval's cannot be computed here; leave it out") from error
+        return []
     except (*_FAULTS, ImportError):
-        return ""
-    return f"trec_eval's name; write {' '.join(map(str, measures))}" if measures else ""
+        return []
+    if said.getvalue():
+        logger.warning("--measures %s: %s", name, said.getvalue().strip())
+    return measures
 
 
 def _reason(error: BaseException) -> str:

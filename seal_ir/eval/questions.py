@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +10,17 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from seal_ir.errors import InputError
-from seal_ir.eval.answers import usable
+from seal_ir.eval.answers import TOKENS, Matching, usable
 from seal_ir.eval.evidence import EvidenceSets
 from seal_ir.eval.rankings import fold, fold_qrels
 from seal_ir.formats.answers import read_answers
-from seal_ir.formats.files import is_file, shown
+from seal_ir.formats.files import is_file, listed, shown
 from seal_ir.formats.kilt import read_provenance
 from seal_ir.formats.named import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.formats.topics import detect_format, read_topics
 from seal_ir.formats.trec import has_datapoints, read_qrels
+
+logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
@@ -78,13 +81,20 @@ def find_sources(
 
 
 def load_questions(
-    sources: Sources, *, answers: bool, qrels: bool, delimiter: str | None, evidence: bool = False
+    sources: Sources,
+    *,
+    answers: bool,
+    qrels: bool,
+    delimiter: str | None,
+    evidence: bool = False,
+    matching: Matching = TOKENS,
 ) -> Questions:
     """The questions, with what of answers and judgements is asked for, all of which the sources have.
 
     With topics given, judgements of other topics are left out; without, the topics are those of the
     answers, or else the judged ones. With a delimiter judgements are of pages. `evidence` is whether KILT's
-    sets of pages are wanted too, where the judgements are KILT's.
+    sets of pages are wanted too, where the judgements are KILT's. Answers that match any text or none under
+    `matching` are left out; a warning counts them.
 
     Raises:
         InputError: a file cannot be read, breaks its format, or has none of the topics.
@@ -98,13 +108,22 @@ def load_questions(
     topics = given or list(all_answers or grades or ())
     if given and grades is not None:
         grades = _of_topics(sources.qrels, "judgements", given, grades)
+    if grades is not None:
+        _warn_without_relevant(sources.qrels, grades)
     if grades is not None and delimiter is not None:
         grades = fold_qrels(grades, delimiter)
     if all_answers is not None:
         _of_topics(sources.answers, "answers", topics, all_answers)
-    texts = None if all_answers is None else usable(all_answers, topics)
-    if texts is not None and not texts:
-        raise InputError(f"{sources.answers}: no answer of the topics has text; accuracy would be 0 for all")
+    texts = None
+    if all_answers is not None:
+        found_answers = usable(all_answers, topics, matching)
+        texts = found_answers.answers
+        if not texts:
+            raise InputError(
+                f"{sources.answers}: no topic has an answer to look for; accuracy would be 0 for all"
+            )
+        for warning in found_answers.warnings():
+            logger.warning("%s: %s", sources.answers, warning)
     sets = _evidence(sources.qrels, grades, delimiter) if evidence and grades and sources.qrels else None
     return Questions(sources.label, topics, texts, grades, sets)
 
@@ -131,6 +150,20 @@ def _of_topics(
             f" these like {shown(next(iter(values)))}); the ids must be equal"
         )
     return found
+
+
+def _warn_without_relevant(path: Path | None, qrels: Mapping[str, Mapping[str, int]]) -> None:
+    """Tells of topics on which no run can be right."""
+    without = [qid for qid, grades in qrels.items() if all(grade < 1 for grade in grades.values())]
+    if without:
+        logger.warning(
+            "%s: %d of %d judged topics have no relevant document (grade 1 or more);"
+            " all runs get 0: topics %s",
+            path,
+            len(without),
+            len(qrels),
+            listed(without),
+        )
 
 
 def _existing(kind: str, name: str, path: Path | None) -> Path:

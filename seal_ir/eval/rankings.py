@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ from seal_ir.formats.files import shown
 from seal_ir.formats.kilt import read_guesses
 from seal_ir.formats.pipes import rereadable
 from seal_ir.formats.trec import has_datapoints, read_run, trec_order
+
+logger = logging.getLogger(__name__)
 
 _SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".trec", ".txt", ".run", ".tsv", ".jsonl")
 
@@ -91,17 +94,21 @@ def cover(
 ) -> Coverage:
     """The coverage of a run; `qrels` and `answers` are whether measures need them.
 
+    A run without any results is one of a system that found nothing: that is warned of.
+
     Raises:
-        InputError: no topic that is needed has results; figures would be zeros that mean nothing.
+        InputError: the run has results, but for none of the topics; figures would be zeros that mean nothing.
     """
+    if not rankings:
+        logger.warning("%s: the run is empty; every topic counts as one without results", path)
     in_run = sum(qid in rankings for qid in topics)
     unknown = sum(qid not in (qrels or ()) for qid in rankings.keys() - set(topics))
-    if answers and not in_run:
+    if answers and rankings and not in_run:
         raise _disjoint(path, rankings, topics, "topics")
     if qrels is None:
         return Coverage(len(topics), None, in_run, None, None, unknown)
     judged_in_run = sum(qid in rankings for qid in qrels)
-    if not judged_in_run:
+    if rankings and not judged_in_run:
         raise _disjoint(path, rankings, list(qrels), "judged topics")
     relevant = sum(
         qrels[qid].get(docid, 0) > 0 for qid, docids in rankings.items() if qid in qrels for docid in docids
@@ -110,8 +117,6 @@ def cover(
 
 
 def _disjoint(path: Path, rankings: Rankings, topics: Sequence[str], what: str) -> InputError:
-    if not rankings:
-        return InputError(f"{path}: 0 of {len(topics)} {what} in run; the run is empty")
     ours, theirs = shown(topics[0]), shown(next(iter(rankings)))
     return InputError(
         f"{path}: 0 of {len(topics)} {what} in run (they are like {ours}, the run's like {theirs});"

@@ -40,7 +40,7 @@ def with_overlap(table: Table, path: Path) -> Table:
 
 def part_of(table: Table, label: str, qids: Collection[str]) -> Table | None:
     """The table over some of its topics; None where a measure is over none of them."""
-    results = []
+    results: list[Result] = []
     for result in table.results:
         values = {
             name: {qid: value for qid, value in found.items() if qid in qids}
@@ -49,7 +49,7 @@ def part_of(table: Table, label: str, qids: Collection[str]) -> Table | None:
         if not all(values.values()):
             return None
         figures = {column.name: aggregate(column, values[column.name].values()) for column in table.columns}
-        results.append(Result(result.system, result.path, result.coverage, figures, values))
+        results.append(replace(result, figures=figures, values=values))
     return replace(table, questions=_some(table.questions, label, qids), results=tuple(results))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,8 @@ from seal_ir.eval.questions import Questions
 from seal_ir.eval.rankings import Coverage
 from seal_ir.eval.significance import Resampling
 from seal_ir.formats.json_text import json_file
+
+ALL, JUDGED, IN_RUN = "all", "judged", "in-run"  # topics that figures are averaged over
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class Result:
         coverage: which topics it has.
         figures: by notation of the measure.
         values: by notation of the measure, then by topic.
+        in_run: topics that have results.
     """
 
     system: str
@@ -33,6 +37,7 @@ class Result:
     coverage: Coverage
     figures: Mapping[str, float]
     values: Mapping[str, Mapping[str, float]]
+    in_run: Set[str] = frozenset()
 
 
 class Interval(NamedTuple):
@@ -109,6 +114,7 @@ class Table:
         delimiter: where docids were cut into page ids; None for passages.
         statistics: intervals and comparisons, where they were asked for.
         parts: the same over parts of the topics, each labelled by what its topics have in common.
+        average: what figures are averaged over: ALL, JUDGED or IN_RUN; see `averages.averaged`.
     """
 
     questions: Questions
@@ -118,6 +124,7 @@ class Table:
     delimiter: str | None
     statistics: Statistics | None = None
     parts: Sequence[Table] = ()
+    average: str = ALL
 
     @property
     def level(self) -> str:
@@ -152,16 +159,20 @@ class Table:
         names = ", ".join(column.label for column in self.columns if column.judged)
         lines = [f"topics: {self.questions.label}, {len(self.questions.topics)} questions"]
         if self.matching is not None and self.questions.answers is not None:
-            lines.append(
-                f"accuracy@k: over all {len(self.questions.topics)} topics"
-                f" ({len(self.questions.answers)} have answers); answers in bodies by {self.matching}"
-            )
+            n_all, n_answered = len(self.questions.topics), len(self.questions.answers)
+            over = f"all {n_all} topics ({n_answered} have answers)"
+            if self.average != ALL:
+                over = f"the {n_answered} topics with answers, of {n_all}{self._where()}"
+            lines.append(f"accuracy@k: over {over}; answers in bodies by {self.matching}")
         if names and self.questions.qrels is not None:
             at = "" if self.delimiter is None else f", ids cut at {self.delimiter!r}"
-            n = len(self.questions.qrels)
-            lines.append(f"{names}: over all {n} judged topics; {self.level} level{at}")
+            over = f"all {len(self.questions.qrels)} judged topics{self._where()}"
+            lines.append(f"{names}: over {over}; {self.level} level{at}")
         lines.append(", ".join(f"{name} {number}" for name, number in versions().items()))
         return lines
+
+    def _where(self) -> str:
+        return " that the run has results for" if self.average == IN_RUN else ""
 
 
 def as_text(table: Table) -> str:
@@ -187,7 +198,7 @@ def as_markdown(table: Table) -> str:
 
 
 def as_json(table: Table) -> str:
-    """An object with `rows` and what they rest on; figures are not rounded."""
+    """An object with `rows` and what they rest on; figures are not rounded, one that is no number is null."""
     counts = {
         result.system: {
             "run": str(result.path),
@@ -207,9 +218,10 @@ def as_json(table: Table) -> str:
         "matching": table.matching,
         "level": table.level,
         "delimiter": table.delimiter,
+        "average": table.average,
         "versions": versions(),
         "systems": counts,
-        "rows": table.rows(),
+        "rows": [{**row, "value": row["value"] if isfinite(row["value"]) else None} for row in table.rows()],
     }
     if table.statistics:
         value["statistics"] = asdict(table.statistics.options)
@@ -231,32 +243,50 @@ FORMATS: dict[str, Callable[[Table], str]] = {"text": as_text, "markdown": as_ma
 
 
 def _grid(table: Table) -> list[list[str]]:
-    head = ["system", *(column.label for column in table.columns)]
     return [
-        head,
-        *(
-            [result.system, *(f"{result.figures[column.name]:.4f}" for column in table.columns)]
-            for result in table.results
-        ),
+        ["system", *_heads(table)],
+        *([result.system, *_figures(table, result, counted=_differ(table))] for result in table.results),
     ]
 
 
 def _parts_grid(table: Table) -> list[list[str]]:
     """Part by part: each system's figures, behind the number of the part's topics."""
-    head = ["topics", "system", "n", *(column.label for column in table.columns)]
     return [
-        head,
+        ["topics", "system", "n", *(column.label for column in table.columns)],
         *(
             [
                 part.questions.label,
                 result.system,
                 str(len(part.questions.topics)),
-                *(f"{result.figures[column.name]:.4f}" for column in part.columns),
+                *_figures(part, result, counted=table.average != ALL),
             ]
             for part in table.parts
             for result in part.results
         ),
     ]
+
+
+def _figures(table: Table, result: Result, *, counted: bool) -> list[str]:
+    """The cells of a row; `counted` puts the number of topics behind each."""
+    return [
+        f"{result.figures[column.name]:.4f}" + (f" (n={len(result.values[column.name])})" if counted else "")
+        for column in table.columns
+    ]
+
+
+def _differ(table: Table) -> bool:
+    """Whether systems are averaged over different numbers of topics."""
+    return any(
+        len({len(result.values[column.name]) for result in table.results}) > 1 for column in table.columns
+    )
+
+
+def _heads(table: Table) -> list[str]:
+    """The measures; with how many topics they are over where these are not all, and the same for all rows."""
+    if table.average == ALL or _differ(table):
+        return [column.label for column in table.columns]
+    values = table.results[0].values
+    return [f"{column.label} (n={len(values[column.name])})" for column in table.columns]
 
 
 def _comparison_grid(table: Table, statistics: Statistics) -> list[list[str]]:

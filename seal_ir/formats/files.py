@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import io
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
@@ -33,6 +34,12 @@ def shown(value: object, limit: int = 60) -> str:
     """The value as it stands in a one-line message: its repr, cut short."""
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def listed(names: Iterable[str], limit: int = 10) -> str:
+    """Names as they stand in a one-line message: the first few, then three dots."""
+    few = list(islice(names, limit + 1))
+    return ", ".join([*few[:limit], *(["..."] if len(few) > limit else [])])
 
 
 def is_file(path: Path) -> bool:

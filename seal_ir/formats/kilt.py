@@ -164,6 +164,7 @@ def _pages(provenance: object) -> list[str] | Malformed:
             continue  # as in KILT's own evaluation
         if isinstance(page, int) and not isinstance(page, bool):
             page = str(page)
+        page = page.strip() if isinstance(page, str) else page  # as KILT's own scorer takes both sides
         if not isinstance(page, str) or id_fault(page):
             return Malformed(f"provenance {shown(entry)}: a page id must be a string without white space")
         pages[page] = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import struct
@@ -10,16 +11,19 @@ from itertools import chain
 from pathlib import Path
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.files import BOM_TEXT, AtomicFile, first_line, iter_lines, shown
+from seal_ir.formats.files import BOM_TEXT, AtomicFile, first_line, iter_lines, listed, shown
 from seal_ir.formats.jsonlines import parse_object
 from seal_ir.formats.kilt import datapoint, provenance_qrels
 from seal_ir.formats.pipes import rereadable
 from seal_ir.records import Hit
 
+logger = logging.getLogger(__name__)
+
 OUTPUT_FORMATS = ("trec", "msmarco", "kilt")
 _BEIR_COLUMNS = ("query-id", "corpus-id", "score")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_MAX_DIGITS = 10  # a rank with more is none
 _SINGLE = struct.Struct("<f")
 _STEP = 1e-6  # the last printed decimal
 _MAX_SCORE = 1e38  # float32 ends at 3.4e38; below this there is room to lower ties
@@ -28,39 +32,76 @@ _MAX_SCORE = 1e38  # float32 ends at 3.4e38; below this there is room to lower t
 def read_run(path: Path) -> dict[str, list[tuple[str, float]]]:
     """Documents and scores of each topic, in file order, of a run in TREC format; see `trec_order`.
 
+    The rank column is not used; where it contradicts the scores a warning says so.
+
     Raises:
         InputError: a line has not six columns, a score is not a finite number, or a document comes twice.
     """
     run: dict[str, dict[str, float]] = {}
-    for number, (qid, _, docid, _, score, _) in _rows(path, "qid Q0 docid rank score tag"):
+    above: dict[str, tuple[int, float]] = {}  # rank and score of each topic's line before
+    contradicted: dict[str, None] = {}
+    for number, (qid, _, docid, rank, score, _) in _rows(path, "qid Q0 docid rank score tag"):
         if not _NUMBER.fullmatch(score) or not math.isfinite(float(score)):
             raise InputError(f"{path}:{number}: score is {shown(score)}; it must be a finite number")
         if docid in run.setdefault(qid, {}):
             raise InputError(f"{path}:{number}: {_twice(docid, qid)}; keep one line of the two")
         run[qid][docid] = float(score)
+        if _INTEGER.fullmatch(rank) and len(rank) < _MAX_DIGITS:
+            here = int(rank), float(score)
+            if qid in above and _contradict(above[qid], here):
+                contradicted[qid] = None
+            above[qid] = here
+    if contradicted:
+        logger.warning(
+            "%s: ranks of %d topics contradict their scores; scores count, the highest first: topics %s",
+            path,
+            len(contradicted),
+            listed(contradicted),
+        )
     return {qid: list(scores.items()) for qid, scores in run.items()}
+
+
+def _contradict(one: tuple[int, float], other: tuple[int, float]) -> bool:
+    """Whether of two lines, rank and score each, the one with the lower rank has the lower score."""
+    return (one[0] < other[0] and one[1] < other[1]) or (one[0] > other[0] and one[1] > other[1])
 
 
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     """Grade of each judged document of each topic, in file order; of KILT's datapoints, their gold pages.
 
-    BEIR's three columns are known by their header, `query-id corpus-id score`.
+    BEIR's three columns are known by their header, `query-id corpus-id score`. A judgement that comes again
+    with the same grade says nothing new: such lines are counted in a warning.
 
     Raises:
-        InputError: a line has not four columns, a grade is not an integer, or a document comes twice.
+        InputError: a line has not four columns, a grade is not an integer, or a document has two grades.
     """
     path = rereadable(path)
     if has_datapoints(path):
         return provenance_qrels(path)
     qrels: dict[str, dict[str, int]] = {}
+    again: list[int] = []
     for number, qid, docid, grade in _judgements(path):
         if not _INTEGER.fullmatch(grade):
             raise InputError(
                 f"{path}:{number}: grade is {shown(grade)}; grades are integers only, of at most 18 digits"
             )
-        if docid in qrels.setdefault(qid, {}):
-            raise InputError(f"{path}:{number}: {_twice(docid, qid)}; keep one line of the two")
-        qrels[qid][docid] = int(grade)
+        grades = qrels.setdefault(qid, {})
+        if docid not in grades:
+            grades[docid] = int(grade)
+        elif grades[docid] == int(grade):
+            again.append(number)
+        else:
+            raise InputError(
+                f"{path}:{number}: {_twice(docid, qid)}, with grades {grades[docid]} and {int(grade)};"
+                " keep one line of the two"
+            )
+    if again:
+        logger.warning(
+            "%s: %d lines repeat a judgement, the first of them line %d; each judgement counts once",
+            path,
+            len(again),
+            again[0],
+        )
     return qrels
 
 

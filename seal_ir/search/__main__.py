@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from seal_ir.command import run
 from seal_ir.config import SearchConfig, configured, covering
 from seal_ir.decode.beam import Decoded
+from seal_ir.decode.cuts import CutQueries
 from seal_ir.errors import UsageError
 from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.json_text import json_file
@@ -135,12 +136,11 @@ def _search(
     progress = Progress(len(topics), "queries")
     without = []
     passage = ""
-    n_truncated = 0
+    cut = CutQueries()
 
     def decoded(batch: Sequence[Query]) -> list[QueryKeys]:
-        nonlocal n_truncated
         found = decode(batch)
-        n_truncated += found.n_truncated
+        cut.add([topic.id for topic in batch], found.cut)
         return found.queries
 
     def ranked(keys: QueryKeys) -> list[list[Hit]]:
@@ -160,8 +160,8 @@ def _search(
                     without.append(topic.id)
             progress.advance(len(batch))
     progress.close()
-    if n_truncated:
-        print(f"{n_truncated} queries were longer than the model reads and were cut", file=sys.stderr)
+    if cut.sentence():
+        print(cut.sentence(), file=sys.stderr)
     if passage:
         print(f"{passage} and the like were written as page ids; --max-passage writes pages", file=sys.stderr)
     return without

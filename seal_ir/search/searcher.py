@@ -13,6 +13,7 @@ from typing import Any
 from seal_ir.config import SearchConfig
 from seal_ir.config import preset as preset_config
 from seal_ir.decode.beam import Decoded
+from seal_ir.decode.cuts import cut_sentence
 from seal_ir.decode.lazy import DEFAULT_BATCH_SIZE, LazyGenerator, decode_under
 from seal_ir.decode.model import Generator
 from seal_ir.decode.rescore import rescore
@@ -164,7 +165,7 @@ class SealSearcher:
         ids = list(qids if qids is not None else q_ids or ())
         if len(ids) != len(queries) or len(set(ids)) != len(ids):
             raise ValueError(f"{len(queries)} queries need as many distinct ids, not {len(ids)}")
-        ranked = self._ranked(queries, k, threads)
+        ranked = self._ranked(queries, k, threads, ids)
         return {qid: self.hits(results) for qid, results in zip(ids, ranked, strict=True)}
 
     def doc(self, docid: str | int) -> SealDocument | None:
@@ -190,11 +191,11 @@ class SealSearcher:
             ModelError: the model cannot be loaded or does not fit the index.
         """
         decoded = self.decode_counted(queries)
-        _warn_truncated(decoded.n_truncated)
+        _warn(cut_sentence(decoded.cut, None, len(queries)))
         return decoded.queries
 
     def decode_counted(self, queries: Sequence[str]) -> Decoded:
-        """`decode`, and how many queries were cut, without a warning: many batches are told of at once."""
+        """`decode`, and which queries were cut, without a warning: many batches are told of at once."""
         return decode_under(self.generator, self.index, queries, self.config)
 
     def rescore(self, queries: Sequence[str], keys: Sequence[QueryKeys]) -> list[QueryKeys]:
@@ -203,7 +204,9 @@ class SealSearcher:
         Raises:
             UsageError: not as many lists of keys as queries, or a key that is none.
         """
-        return rescore(self.generator, queries, keys, self.config.decode)
+        rescored = rescore(self.generator, queries, keys, self.config.decode)
+        _warn(cut_sentence(rescored.cut, None, len(queries)))
+        return rescored.queries
 
     def rank(self, keys: QueryKeys, k: int, config: SearchConfig | None = None) -> list[Ranked]:
         """The best k documents for a query's keys, under `config` or the searcher's own."""
@@ -238,29 +241,33 @@ class SealSearcher:
     ) -> None:
         self.close()
 
-    def _ranked(self, queries: Sequence[str], k: int, threads: int = 1) -> list[list[Ranked]]:
+    def _ranked(
+        self, queries: Sequence[str], k: int, threads: int = 1, qids: Sequence[str] | None = None
+    ) -> list[list[Ranked]]:
         if k < 1:
             raise ValueError(f"k is {k}; it must be at least 1")
         results: list[list[Ranked]] = []
-        n_truncated = 0
+        cut: dict[int, int] = {}
+        n_decoded = 0
 
         def keys(batch: Sequence[str]) -> list[QueryKeys]:
-            nonlocal n_truncated
+            nonlocal n_decoded
             decoded = self.decode_counted(batch)
-            n_truncated += decoded.n_truncated
+            cut.update({n_decoded + place: limit for place, limit in decoded.cut.items()})
+            n_decoded += len(batch)
             return decoded.queries
 
         batches = batched(queries, self.batch_size)
         with closing(overlapped(batches, keys, lambda item: self.rank(item, k), max(1, threads))) as ranked:
             for _, batch_results in ranked:
                 results.extend(batch_results)
-        _warn_truncated(n_truncated)
+        _warn(cut_sentence(cut, qids, len(queries)))
         return results
 
 
-def _warn_truncated(n: int) -> None:
-    if n:
-        logger.warning("%d queries were longer than the model reads and were cut", n)
+def _warn(sentence: str) -> None:
+    if sentence:
+        logger.warning("%s", sentence)
 
 
 def _warn_ignored(**options: object) -> None:

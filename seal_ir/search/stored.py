@@ -67,7 +67,7 @@ class StoredKeys:
         Raises:
             InputError: names the line that cannot be used, or the topic that has no keys.
         """
-        return Decoded([self._keys(topic) for topic in topics], 0)
+        return Decoded([self._keys(topic) for topic in topics])
 
     def _keys(self, topic: Query) -> QueryKeys:
         line, record = self._reader.take(topic)

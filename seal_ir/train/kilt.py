@@ -55,7 +55,7 @@ def _places(outputs: object) -> list[Place]:
             page, first = entry.get("wikipedia_id"), entry.get("start_paragraph_id", 1)
             last = entry.get("end_paragraph_id", first)
             if page is not None and isinstance(first, int) and isinstance(last, int):
-                places[Place(str(page), max(0, first), max(0, last))] = None
+                places[Place(str(page).strip(), max(0, first), max(0, last))] = None
     return list(places)
 
 

@@ -6,6 +6,7 @@ called accuracy alone: every figure of retrieval begins with `dev_retrieval_`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from seal_ir.formats.topics import read_topics
 from seal_ir.formats.trec import read_qrels
 from seal_ir.records import Query
 from seal_ir.search.searcher import SealSearcher
+
+logger = logging.getLogger(__name__)
 
 CUTOFFS = (1, 5, 20, 100)
 PREFIX = "dev_retrieval_"
@@ -57,13 +60,18 @@ def load_dev_set(index: Path, topics: Path, qrels: Path | None, answers: Path | 
     queries = read_topics(topics)
     grades = read_qrels(qrels) if qrels else {}
     relevant = {qid: {d for d, grade in found.items() if grade > 0} for qid, found in grades.items()}
-    texts = usable(read_answers(answers), [query.id for query in queries]) if answers else {}
+    texts: dict[str, Sequence[str]] = {}
+    if answers:
+        found = usable(read_answers(answers), [query.id for query in queries])
+        texts = found.answers
+        for warning in found.warnings():
+            logger.warning("%s: %s", answers, warning)
     usable_queries = [q for q in queries if relevant.get(q.id) or q.id in texts]
     if not usable_queries:
         raise InputError(f"{topics}: no question has an answer or a relevant passage; the ids must be equal")
     n = min(n, len(usable_queries))
     chosen = [usable_queries[i * len(usable_queries) // n] for i in range(n)]
-    return DevSet(index, chosen, relevant, dict(texts))
+    return DevSet(index, chosen, relevant, texts)
 
 
 def dev_retrieval(dev: DevSet, generator: Generator) -> dict[str, float]:

@@ -94,6 +94,30 @@ def test_dense(folder: Path, call: Runner) -> None:
     assert FakeSearcher.opened == [("AutoQueryEncoder", "mean", {"pooling": "mean", "l2_norm": True})] * 2
 
 
+def test_dense_says_which_queries_were_cut_and_to_what(
+    folder: Path, call: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a plain line, though Pyserini's import sets up logging in its own way."""
+    pytest.importorskip("faiss")
+    asked: list[str] = []
+    search = FakeSearcher.batch_search
+
+    def batch_search(self: FakeSearcher, queries: list[str], *more: Any, **options: Any) -> Any:
+        asked.extend(queries)
+        return search(self, queries, *more, **options)
+
+    monkeypatch.setattr(FakeSearcher, "batch_search", batch_search)
+    long = "whale " * 600
+    (folder / "topics.tsv").write_text(f"7\t{long}\n8\twhale\n9\t{long} river\n", encoding="utf-8")
+    build = ["--input", folder / "docs.jsonl", "--encoder", folder / "mean"]
+    result = call(dense.main, *dense_words(folder, *build))
+    assert result.code == 0, result.err
+    told = "2 of 3 queries were longer than 38 tokens and were cut: topics 7, 9"
+    assert [line for line in result.err.splitlines() if "cut" in line] == [told]
+    assert [len(text.split()) for text in asked] == [38, 1, 38]
+    assert list(read_run(folder / "run.trec")) == ["7", "8", "9"]
+
+
 def test_dense_with_an_index_of_something_else(folder: Path, call: Runner) -> None:
     pytest.importorskip("faiss")
     build = ["--input", folder / "docs.jsonl", "--encoder", folder / "mean"]

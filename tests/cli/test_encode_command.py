@@ -301,7 +301,8 @@ def test_long_queries_are_told_of_once(call: Runner, tiny_index: Path, tmp_path:
     path.write_text("".join(f"q{i}\t{'word ' * 3000}\n" for i in range(3)) + "q4\tshort\n")
     result = encoded(call, path, tiny_index, tmp_path / "keys", "--batch-size", 1, "--beam", 2)
     assert result.err.count("cut") == 1
-    assert "3 queries were longer than the model reads and were cut" in result.err
+    told = "3 of 4 queries were longer than 491 tokens and were cut: topics q0, q1, q2\n"
+    assert told in result.err
 
 
 @pytest.mark.usefixtures("stubbed")

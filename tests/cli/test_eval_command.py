@@ -69,6 +69,8 @@ def test_the_demo_by_name(demo_run: Path, tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (
         0,
+        f"{demo_run}: no topic has more than 3 results; AnswerAccuracy@5, AnswerAccuracy@20 look deeper,"
+        " where all counts as wrong\n"
         "demo: 102 topics, 102 in run, 0 missing; 102 judged, 102 in run, 0 missing; missing counts as 0;"
         " no run topics unknown\n",
     )
@@ -143,6 +145,101 @@ def test_b1_topics_without_results(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "2 judged, 1 in run, 1 missing" in err
 
 
+def test_an_empty_run_beside_a_good_one_is_a_row_of_zeros(tmp_path: Path) -> None:
+    good, empty = run_file(tmp_path, "1 Q0 a 1 1.0 t\n", "good.trec"), run_file(tmp_path, "", "empty.trec")
+    qrels = run_file(tmp_path, "1 0 a 1\n2 0 b 1\n", "q.trec")
+    done = eval_command("--run", good, empty, "--qrels", qrels, "--measures", "Rprec", "--baseline", "good")
+    assert done.returncode == 0
+    assert [line.split()[:2] for line in done.stdout.splitlines()[1:3]] == [
+        ["good", "0.5000"],
+        ["empty", "0.0000"],
+    ]
+    assert f"{empty}: the run is empty; every topic counts as one without results" in done.stderr
+    assert "check that ids" not in done.stderr
+
+
+@pytest.fixture
+def partial(tmp_path: Path) -> list[object]:
+    """Options of a run with results for topics 1 and 2 of 1 to 4; 3 is judged too, 2 and 4 have no answer."""
+    run = run_file(tmp_path, "1 Q0 a 1 1.0 t\n2 Q0 b 1 1.0 t\n", "half.trec")
+    topics = run_file(tmp_path, "".join(f"{i}\tq\n" for i in range(1, 5)), "topics.tsv")
+    qrels = run_file(tmp_path, "1 0 a 1\n2 0 c 1\n3 0 c 1\n", "q.trec")
+    answers = run_file(tmp_path, '{"qid": "1", "answers": ["x"]}\n{"qid": "3", "answers": ["y"]}', "a.jsonl")
+    corpus = run_file(tmp_path, '{"id": "a", "contents": "x"}\n{"id": "b", "contents": "x"}\n', "c.jsonl")
+    files = ["--topics", topics, "--qrels", qrels, "--answers", answers, "--input", corpus]
+    return ["--run", run, *files, "--measures", "AnswerAccuracy@1", "Success@1"]
+
+
+@pytest.mark.parametrize("option", ["--per-topic", "-q"])
+def test_figures_per_topic_of_a_single_run_have_zeros_for_missing_topics(
+    partial: list[object], tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    table(capsys, *partial, option, tmp_path / "topics.out.tsv", "--average", "in-run")
+    rows = [line.split("\t") for line in (tmp_path / "topics.out.tsv").read_text("utf-8").splitlines()]
+    assert rows[0] == ["topic", "system", "measure", "value"]
+    found = {(measure, topic): value for topic, system, measure, value in rows[1:] if system == "half"}
+    assert [found["AnswerAccuracy@1", str(i)] for i in range(1, 5)] == ["1.0", "0.0", "0.0", "0.0"]
+    assert [found["Success@1", str(i)] for i in range(1, 4)] == ["1.0", "0.0", "0.0"]
+    assert len(found) == len(rows) - 1 == 7
+    table(capsys, *partial, option, tmp_path / "topics.jsonl")
+    lines = (tmp_path / "topics.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(lines[0]) == {
+        "topic": "1", "system": "half", "measure": "AnswerAccuracy@1", "value": 1.0,
+    }  # fmt: skip
+    assert len(lines) == 7
+    with pytest.raises(UsageError, match=r"--per-topic .*x\.csv: must end in \.tsv or \.jsonl"):
+        main([*map(str, partial), option, str(tmp_path / "x.csv")])
+
+
+@pytest.mark.parametrize(
+    ("average", "head", "row", "note"),
+    [
+        ("all", ["accuracy@1", "Success@1"], ["0.2500", "0.3333"], "over all 4 topics (2 have answers)"),
+        (
+            "judged",
+            ["accuracy@1 (n=2)", "Success@1 (n=3)"],
+            ["0.5000", "0.3333"],
+            "the 2 topics with",
+        ),
+        ("in-run", ["accuracy@1 (n=1)", "Success@1 (n=2)"], ["1.0000", "0.5000"], "that the run has results"),
+    ],
+)
+def test_averages_over_fewer_topics_have_their_denominator_in_the_header(
+    partial: list[object],
+    capsys: pytest.CaptureFixture[str],
+    average: str,
+    head: list[str],
+    row: list[str],
+    note: str,
+) -> None:
+    rows, out, _ = table(capsys, *partial, "--average", average)
+    assert re.split(r"  +", out.splitlines()[0]) == ["system", *head]
+    assert rows[1] == ["half", *row]
+    assert note in out
+    _, out, _ = table(capsys, *partial, "--average", average, "--format", "json")
+    value = json.loads(out)
+    assert value["average"] == average
+    sizes = [int(re.sub(r"\D", "", cell.partition("n=")[2]) or 0) for cell in head]
+    assert [figure["n"] for figure in value["rows"]] == (sizes if all(sizes) else [4, 3])
+
+
+def test_runs_that_are_averaged_over_different_topics_show_each_denominator(
+    partial: list[object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = run_file(tmp_path, "1 Q0 a 1 1.0 t\n2 Q0 c 1 1.0 t\n3 Q0 b 1 1.0 t\n", "other.trec")
+    arguments = [partial[0], other, *partial[1:], "--average", "in-run"]
+    _, out, _ = table(capsys, *arguments)
+    head, *rows = (re.split(r"  +", line) for line in out.splitlines()[:3])
+    assert head == ["system", "accuracy@1", "Success@1"]
+    assert rows == [
+        ["other", "0.5000 (n=2)", "0.6667 (n=3)"],
+        ["half", "1.0000 (n=1)", "0.5000 (n=2)"],
+    ]
+    empty = run_file(tmp_path, "", "empty.trec")
+    with pytest.raises(UsageError, match="empty has results for no topic that it could be averaged over"):
+        main(list(map(str, [partial[0], empty, *partial[1:], "--average", "in-run"])))
+
+
 def test_b6_regular_expressions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     corpus = run_file(tmp_path, '{"id": "a", "contents": "18th of May 1904"}\n', "c.jsonl")
     answers = run_file(
@@ -157,6 +254,27 @@ def test_b6_regular_expressions(tmp_path: Path, capsys: pytest.CaptureFixture[st
     answers.write_text(json.dumps({"qid": "1", "answers": ["(18"]}), encoding="utf-8")
     with pytest.raises(InputError, match=r"topic '1': answer '\(18' is no regular expression"):
         main([str(argument) for argument in (*arguments, "--regex")])
+
+
+@pytest.mark.parametrize("regex", [True, False])
+def test_answers_that_match_any_text_or_none_are_left_out_with_a_warning(tmp_path: Path, regex: bool) -> None:
+    corpus = run_file(tmp_path, '{"id": "a", "contents": "some words here"}\n', "c.jsonl")
+    given = {"1": ["zzz", " "], "2": ["\u200b", "\ufeff"], "3": ["words"]}
+    if regex:
+        given["1"] += ["zzz|"]
+    lines = [json.dumps({"qid": qid, "answers": values}) for qid, values in given.items()]
+    answers = run_file(tmp_path, "\n".join(lines), "a.jsonl")
+    run = run_file(tmp_path, "".join(f"{qid} Q0 a 1 1.0 t\n" for qid in given))
+    arguments = ("--run", run, "--answers", answers, "--input", corpus, "--measures", "AnswerAccuracy@1")
+    done = eval_command(*arguments, *(["--regex"] if regex else []))
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[1].split() == ["run", "0.3333"]
+    assert "over all 3 topics (2 have answers)" in done.stdout
+    n_left_out = 4 if regex else 3
+    assert done.stderr.splitlines()[:2] == [
+        f"{answers}: {n_left_out} answers of 2 topics match any text or none, and were left out: topics 1, 2",
+        f"{answers}: 1 of 3 topics have no answer to look for: topics 2",
+    ]
 
 
 def test_b7_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -259,7 +259,7 @@ def test_a20_long_queries_are_told_of_once(call: Runner, tiny_index: Path, tmp_p
     arguments = ["--topics", topics, "--index", tiny_index, "--output", tmp_path / "run", "--batch-size", 1]
     err = call(main, *arguments, "--beam", 2).err
     assert err.count("cut") == 1
-    assert "3 queries were longer than the model reads and were cut" in err
+    assert "3 of 4 queries were longer than 491 tokens and were cut: topics q0, q1, q2\n" in err
 
 
 def test_model_device_and_dtype_are_passed_on(

@@ -167,7 +167,7 @@ def test_hub_names(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("seal_ir.baselines.dense.encoders.unreachable", str)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
     assert find_encoder("org/sentence") == EncoderFiles(
-        "org/sentence", "org/sentence", SENTENCE, MEAN, True, 24
+        "org/sentence", "org/sentence", SENTENCE, MEAN, True, 24, tiny_encoders.MAX_POSITIONS
     )
     dpr = find_encoder("facebook/dpr-ctx")
     assert (dpr.source, dpr.family, dpr.pooling) == ("facebook/dpr-ctx", DPR_PASSAGE, CLS)

@@ -296,6 +296,7 @@ def test_topics_are_written_on_one_line_each(places: Places, tmp_path: Path) -> 
     [
         ('measures = ["rprec"]', UsageError, "'rprec': "),
         ('measures = ["RPrec"]', InputError, "table six: measure RPrec of six: write Rprec"),
+        ('measures = ["P.5,10"]', InputError, "table six: measure P.5,10 of six: write P@5 P@10"),
         ('measures = ["AnswerAccuracy@5"]', InputError, "table six: 'index' is missing"),
         ('topics = "six"\nindex', InputError, "answers 'six': no such file"),
         ('answers = "two"\nindex', InputError, "0 of 6 topics have answers"),

@@ -203,7 +203,7 @@ def test_a20_long_queries_are_cut_to_the_models_positions(
         assert max(len(key.symbols) for key in forced.keys if key.kind == QUERY) > config.body_steps + 1
         made.model.prompts.clear()
     decoded = decode(made, index, [long, "river", long], config)
-    assert decoded.n_truncated == 2
+    assert list(decoded.cut) == [0, 2]
     assert decoded.queries[0].keys == decoded.queries[2].keys
     assert decoded.queries[1].keys == decode(made, index, ["river"], config).queries[0].keys
     assert all(len(prompt) <= max_tokens for prompt in made.model.prompts)

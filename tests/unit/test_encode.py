@@ -105,7 +105,7 @@ def test_a_long_query_is_told_of(tiny_index: Path, caplog: pytest.LogCaptureFixt
         encoder.encode("word " * 3000)
         encoder.encode("word")
     assert [record.message for record in caplog.records] == [
-        "the query was longer than the model reads and was cut"
+        "1 of 1 queries were longer than 491 tokens and were cut"
     ]
 
 

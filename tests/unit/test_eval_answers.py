@@ -94,7 +94,81 @@ def test_first_ranks_prepare_a_body_once() -> None:
 
 
 def test_usable_answers() -> None:
-    assert usable({"1": [], "2": ["", " "], "3": ["", "x"], "4": ["y"]}, ["1", "2", "3"]) == {"3": ["", "x"]}
+    found = usable({"1": [], "2": ["", " "], "3": ["", "x"], "4": ["y"]}, ["1", "2", "3", "5"])
+    assert found.answers == {"3": ["x"]}
+    assert found.left_out == {"2": 2, "3": 1}
+    assert found.without == ["1", "2", "5"]
+    assert found.warnings() == [
+        "3 answers of 2 topics match any text or none, and were left out: topics 2, 3",
+        "3 of 4 topics have no answer to look for: topics 1, 2, 5",
+    ]
+    assert usable({"1": ["x"]}, ["1"]).warnings() == []
+    many = usable({}, map(str, range(12)))
+    assert many.warnings() == [
+        "12 of 12 topics have no answer to look for: topics 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..."
+    ]
+
+
+INVISIBLE = ["", " ", "\t\n", "\u00a0", "\u200b", "\u00ad", "\ufeff", "\ue000", " \u200b\ufeff "]
+ANYTHING = [
+    "zzz|",
+    "|zzz",
+    "zzz| ",
+    "x*",
+    ".*",
+    ".",
+    r"\w+",
+    r"\S",
+    r"\s",
+    r"\b",
+    "^",
+    "$",
+    "(?!zzz)",
+    "(?i)",
+    "()",
+]
+
+
+@pytest.mark.parametrize("answer", INVISIBLE)
+@pytest.mark.parametrize("matching", [TOKENS, REGEX])
+def test_answers_that_cannot_be_seen_match_nothing_and_are_counted(answer: str, matching: Matching) -> None:
+    assert not holds_answer(f"a text{answer}with all of it {answer} and more", [answer, "zzz"], matching)
+    found = usable({"t": [answer, "zzz"]}, ["t"], matching)
+    assert (found.answers, found.left_out, found.without) == ({"t": ["zzz"]}, {"t": 1}, [])
+    assert usable({"t": [answer]}, ["t"], matching).without == ["t"]
+
+
+@pytest.mark.parametrize("matching", [TOKENS, REGEX])
+def test_answers_given_as_one_string_are_one_answer(matching: Matching) -> None:
+    assert not holds_answer("P a r i s", "Paris", matching)
+    assert holds_answer("in Paris", "Paris", matching)
+    assert first_ranks({"1": ["a"]}, {"1": "Paris"}, {"a": "a p"}, matching) == {}
+    assert usable({"1": "Paris"}, ["1"], matching).answers == {"1": ["Paris"]}
+
+
+@pytest.mark.parametrize("answer", ANYTHING)
+def test_patterns_that_match_any_text_match_nothing_and_are_counted(answer: str) -> None:
+    assert not holds_answer("any text at all", [answer], REGEX)
+    assert holds_answer("any text at all", [answer, "text"], REGEX)
+    assert usable({"t": [answer, "text"]}, ["t"], REGEX).left_out == {"t": 1}
+
+
+@pytest.mark.parametrize(
+    "answer", [r"\d+", "a", "5", "(?=.*any)(?=.*text)", "no ?thing|text", r"19\d\d", r"\$5"]
+)
+def test_patterns_that_tell_texts_apart_are_kept(answer: str) -> None:
+    assert usable({"t": [answer]}, ["t"], REGEX).answers == {"t": [answer]}
+
+
+@pytest.mark.parametrize(
+    ("matching", "answer"), [(TOKENS, ","), (TOKENS, " ) "), (REGEX, r"\."), (REGEX, "zz|,")]
+)
+def test_answers_that_are_common_signs_are_kept_and_told(matching: Matching, answer: str) -> None:
+    found = usable({"t": [answer, "zzz"], "u": ["$", "x, y"]}, ["t", "u"], matching)
+    assert found.answers["t"] == [answer, "zzz"]
+    assert found.warnings()[-1] == (
+        "1 answers of 1 topics are a sign that most texts hold, and count as in DPR's evaluation: topics t"
+    )
 
 
 @pytest.mark.data

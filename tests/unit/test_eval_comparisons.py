@@ -134,5 +134,5 @@ def test_differences_by_topic(tmp_path: Path) -> None:
     assert len(records) == len(lines) - 1 == 6
     assert ["\t".join(map(str, record.values())) for record in records] == lines[1:]
     assert sum(record["delta"] for record in records) == pytest.approx(2.15)
-    with pytest.raises(UsageError, match=r"d.txt: differences are written as .tsv or .jsonl"):
+    with pytest.raises(UsageError, match=r"d.txt: must end in .tsv or .jsonl"):
         write_deltas(tmp_path / "d.txt", table, base, [good])

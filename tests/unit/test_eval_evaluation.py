@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from seal_ir.errors import IndexDirError, InputError, UsageError
+from seal_ir.eval.comparisons import compare
 from seal_ir.eval.evaluation import EvalOptions, evaluate
 from seal_ir.eval.measures import parse_measures
 from seal_ir.eval.questions import Questions, Sources, find_sources, load_questions
@@ -210,9 +211,67 @@ def test_runs_that_share_no_topic(tmp_path: Path) -> None:
         evaluate(
             [run], Questions("t", ["x"], {"x": ["y"]}), parse_measures(["AnswerAccuracy@1"]), texts_of({})
         )
-    empty = write_run(tmp_path / "empty", {})
-    with pytest.raises(InputError, match="0 of 1 judged topics in run; the run is empty"):
-        judged(empty, {"1": {"a": 1}}, ["P@1"])
+
+
+@pytest.mark.parametrize("text", ["", "\n \n", '{"id": "1", "input": "q", "output": [{"provenance": []}]}\n'])
+def test_an_empty_run_is_a_row_of_zeros_with_a_warning(
+    tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    good, empty = write_run(tmp_path / "good", {"1": [("a", 1.0)]}), tmp_path / "empty"
+    empty.write_text(text, encoding="utf-8")
+    questions = Questions("t", ["1", "2"], {"1": ["x"]}, {"1": {"a": 1}, "2": {"b": 1}})
+    names = ["AnswerAccuracy@1", "Success@1", "RR", "RR@10", "nDCG@10", "AP", "P@1", "Judged@10", "NumRet"]
+    table = evaluate([good, empty], questions, parse_measures(names), texts_of({"a": "x"}))
+    assert set(table.results[1].figures.values()) == {0}
+    assert table.results[0].figures["Success@1"] == 0.5
+    assert all(len(values) == 2 for values in table.results[1].values.values())
+    told = [message for message in caplog.messages if message.startswith(str(empty))]
+    assert told == [f"{empty}: the run is empty; every topic counts as one without results"]
+    (comparison, *_) = compare(table, *table.results[:1], table.results[1:])
+    assert (comparison.n, comparison.losses) == (2, 1)
+
+
+@pytest.mark.parametrize("name", ["P@3", "R(rel=1)@3", "nDCG@3", "Success@3", "RR@3"])
+def test_measures_that_look_deeper_than_a_run_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    run = write_run(tmp_path / "run", {"1": [("a", 2.0), ("b", 1.0)], "2": [("a", 1.0)]})
+    table = judged(run, {"1": {"a": 1}}, [name.replace("3", "2"), name, "AP", "IPrec@0.1"])
+    assert caplog.messages == [
+        f"{run}: no topic has more than 2 results; {table.columns[1].name} look deeper,"
+        " where all counts as wrong"
+    ]
+
+
+def test_topics_on_which_no_run_can_be_right_are_told(
+    tmp_path: Path, places: Places, caplog: pytest.LogCaptureFixture
+) -> None:
+    qrels = tmp_path / "q"
+    qrels.write_text("1 0 a 0\n1 0 b -1\n2 0 a 1\n3 0 a 0\n", encoding="utf-8")
+    load_questions(Sources("t", None, None, qrels), answers=False, qrels=True, delimiter=None)
+    assert caplog.messages == [
+        f"{qrels}: 2 of 3 judged topics have no relevant document (grade 1 or more); all runs get 0:"
+        " topics 1, 3"
+    ]
+
+
+@pytest.mark.parametrize("score", ["nan", "inf", "-Infinity", "1e999"])
+def test_scores_that_are_no_numbers_never_reach_a_table(tmp_path: Path, score: str) -> None:
+    run = tmp_path / "run"
+    run.write_text(f"1 Q0 a 1 2 t\n1 Q0 b 2 {score} t\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"run:2: score is .*; it must be a finite number"):
+        judged(run, {"1": {"a": 1}}, ["P@1"])
+
+
+@pytest.mark.parametrize("qid", ["\u200b1", "\ufeff1", "01", "1.0", "A1"])
+def test_ids_that_only_look_equal_are_an_error_that_shows_both(tmp_path: Path, qid: str) -> None:
+    run = write_run(tmp_path / "run", {qid: [("a", 1.0)]})
+    if qid.startswith("\ufeff"):  # a mark at the beginning of a file is none of its text
+        assert figures(judged(run, {"1": {"a": 1}}, ["P@1"])) == {"P@1": 1}
+        return
+    with pytest.raises(InputError) as error:
+        judged(run, {"1": {"a": 1}, "a1": {"a": 1}}, ["P@1"])
+    assert f"they are like '1', the run's like {qid!r}" in str(error.value)
 
 
 def test_coverage_is_counted(tmp_path: Path) -> None:
@@ -316,5 +375,5 @@ def test_questions_that_cannot_be(places: Places, tmp_path: Path) -> None:
     blank = tmp_path / "blank.jsonl"
     blank.write_text('{"qid": "1", "answers": [" "]}\n', encoding="utf-8")
     sources = find_sources("own", str(blank), None, places, need_answers=True)
-    with pytest.raises(InputError, match="no answer of the topics has text"):
+    with pytest.raises(InputError, match="no topic has an answer to look for"):
         load_questions(sources, answers=True, qrels=False, delimiter=None)

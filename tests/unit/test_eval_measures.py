@@ -45,8 +45,10 @@ def test_all_bad_names_are_told_together() -> None:
         ("AnswerAccuracy", "write AnswerAccuracy@k"),
         ("AnswerAccuracy@0", "write AnswerAccuracy@k"),
         ("hits@10", "hits@k is Success@10 here"),
-        ("recall.100", "trec_eval's name; write R@100"),
-        ("map", "trec_eval's name; write AP"),
+        ("gm_map", "this measure of trec_eval's cannot be computed here"),
+        ("P_5x", "measure not found"),
+        ("success.0", "cutoff is 0"),
+        ("ndcg_cut.-1", "measure not found|invalid|problem"),
         ("Success", "cutoff is missing"),
         ("RR@1.5", "cutoff"),
         ("P@True", "cutoff is True"),
@@ -60,6 +62,51 @@ def test_all_bad_names_are_told_together() -> None:
 def test_names_that_are_refused(name: str, hint: str) -> None:
     with pytest.raises(UsageError, match=hint):
         parse_measures([name])
+
+
+TREC_EVAL_NAMES = {
+    "map": "AP",
+    "map_cut.100": "AP@100",
+    "ndcg": "nDCG",
+    "ndcg_cut.10": "nDCG@10",
+    "ndcg_cut_10": "nDCG@10",
+    "recall.100": "R@100",
+    "recall_100": "R@100",
+    "success.5": "Success@5",
+    "recip_rank": "RR",
+    "Rprec": "Rprec",
+    "bpref": "Bpref",
+    "P_10": "P@10",
+    "P.5,10": "P@5 P@10",
+    "success": "Success@1 Success@5 Success@10",
+    "iprec_at_recall_0.10": "IPrec@0.1",
+    "set_F.0.5": "SetF(beta=0.5)",
+    "num_rel_ret": "NumRet(rel=1)",
+}
+
+
+@pytest.mark.parametrize(("name", "ours"), TREC_EVAL_NAMES.items())
+def test_trec_evals_names_are_accepted(name: str, ours: str) -> None:
+    assert [column.name for column in parse_measures([name])] == ours.split()
+
+
+def test_a_measure_by_two_names_is_one_column() -> None:
+    assert [column.name for column in parse_measures(["map", "AP", "P.5,10", "P@10"])] == [
+        "AP",
+        "P@5",
+        "P@10",
+    ]
+
+
+def test_trec_evals_groups_leave_stdout_alone(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    names = [column.name for column in parse_measures(["official"])]
+    assert {"AP", "Rprec", "Bpref", "RR", "P@5"} <= set(names)
+    assert capsys.readouterr().out == ""
+    assert [message[:48] for message in caplog.messages] == [
+        "--measures official: skipped ['gm_map']: measure"
+    ]
 
 
 def test_b1_topics_without_results_count() -> None:
@@ -92,6 +139,13 @@ def test_b9_evaluating_twice_gives_the_same() -> None:
     assert first == second
     assert first[:3] == pytest.approx([0.8155, 0.75, 1.0], abs=1e-4)
     assert first[-1] == 3  # a count: summed, not averaged
+
+
+def test_counts_of_judgements_count_topics_without_results_too() -> None:
+    """As with trec_eval's -c: what was judged does not depend on the run."""
+    qrels = {"1": {"a": 1, "b": 2, "c": 0}, "2": {"b": 1, "d": -1}}
+    for rankings in ({}, {"1": ["a"]}, {"1": ["a"], "2": ["b"]}):
+        assert (figure("num_q", qrels, rankings), figure("num_rel", qrels, rankings)) == (2, 3)
 
 
 def test_topics_without_relevant_documents_and_unjudged_topics() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from seal_ir.errors import InputError
 from seal_ir.formats.answers import read_answers
-from seal_ir.formats.kilt import provenance_qrels, read_provenance
+from seal_ir.formats.kilt import provenance_qrels, read_guesses, read_provenance
 from seal_ir.formats.topics import datapoint_inputs, read_topics
 from seal_ir.formats.trec import RunWriter, read_qrels
 from seal_ir.records import Hit, Query
@@ -64,6 +64,14 @@ def test_page_ids_are_strings(tmp_path: Path) -> None:
     assert read_provenance(path) == {"k": [["7", "enwiki:9", "1_0"]]}
 
 
+@pytest.mark.parametrize("page", [" 7", "7 ", "\t7\n", "\u00a07\u2003"])
+def test_blanks_around_page_ids_do_not_count(tmp_path: Path, page: str) -> None:
+    path = write(tmp_path / "t", {"id": "k", "input": "q", "output": [gold(page, "8", "7")]})
+    assert read_provenance(path) == {"k": [["7", "8"]]}
+    assert read_qrels(path) == {"k": {"7": 1, "8": 1}}
+    assert read_guesses(path) == {"k": ["7", "8"]}
+
+
 @pytest.mark.parametrize(
     ("record", "part"),
     [
@@ -71,6 +79,7 @@ def test_page_ids_are_strings(tmp_path: Path) -> None:
         ({"id": "k", "output": ["x"]}, "\"output\" is ['x']"),
         ({"id": "k", "output": [{"provenance": 3}]}, '"provenance" is 3'),
         ({"id": "k", "output": [gold("a b")]}, "a page id must be a string"),
+        ({"id": "k", "output": [gold("  ")]}, "a page id must be a string"),
         ({"id": "k", "output": [gold(True)]}, "a page id must be a string"),
         ({"id": "k", "output": [{"provenance": ["x", 3]}]}, "a page id must be a string"),
         ({"input": "q", "output": []}, "some have none"),

@@ -94,6 +94,47 @@ def test_scores_are_finite_numbers(tmp_path: Path, score: str) -> None:
     assert f"{path}:1: score is" in refusal(read_run, path)
 
 
+@pytest.mark.parametrize(
+    ("lines", "topics"),
+    [
+        ("1 Q0 a 1 0.1 t\n1 Q0 b 2 0.2 t\n", "1"),  # distances
+        ("1 Q0 a 2 0.9 t\n1 Q0 b 1 0.2 t\n2 Q0 a 1 2 t\n2 Q0 b 2 1 t\n", "1"),
+        (
+            "".join(f"{i} Q0 a 1 1 t\n{i} Q0 b 2 2 t\n" for i in range(11)),
+            "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...",
+        ),
+        ("1 Q0 a 1 2 t\n1 Q0 b 2 1 t\n", ""),
+        ("1 Q0 b 2 1 t\n1 Q0 a 1 2 t\n", ""),
+        ("1 Q0 a 0 1 t\n1 Q0 b 0 2 t\n1 Q0 c x 3 t\n", ""),  # no ranks
+        ("1 Q0 a 1 1 t\n1 Q0 b 2 1 t\n", ""),
+    ],
+)
+def test_ranks_that_contradict_scores_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, lines: str, topics: str
+) -> None:
+    run = write(tmp_path / "run", lines)
+    read_run(run)
+    n = 11 if "..." in topics else 1
+    told = f"{run}: ranks of {n} topics contradict their scores; scores count, the highest first: topics "
+    assert caplog.messages == ([f"{told}{topics}"] if topics else [])
+
+
+def test_identical_duplicate_judgements_count_once_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    qrels = write(tmp_path / "qrels", "1 0 a 1\n2 0 a 1\n1 0 a 1\n1 Q0 a +1\n1 0 b -2\n1 0 b -02\n")
+    assert read_qrels(qrels) == {"1": {"a": 1, "b": -2}, "2": {"a": 1}}
+    assert caplog.messages == [
+        f"{qrels}: 3 lines repeat a judgement, the first of them line 3; each judgement counts once"
+    ]
+
+
+def test_a_judgement_with_two_grades_is_an_error(tmp_path: Path) -> None:
+    qrels = write(tmp_path / "qrels", "1 0 a 1\n1 0 a 1\n1 0 a 2\n")
+    message = refusal(read_qrels, qrels)
+    assert f"{qrels}:3: document 'a' comes twice for topic '1', with grades 1 and 2" in message
+
+
 def test_a6_b10_a_document_twice(tmp_path: Path) -> None:
     run = write(tmp_path / "run", "1 Q0 a 1 2 t\n2 Q0 a 1 2 t\n1 Q0 a 2 1 t\n")
     assert f"{run}:3: document 'a' comes twice for topic '1'" in refusal(read_run, run)

@@ -338,5 +338,5 @@ def test_a20_the_last_position_of_a_position_table_is_used_and_none_beyond(netwo
     for n in (30, 43, 44, 45, 3000):
         query = " ".join(f"w{5 + i % 40}" for i in range(n))
         decoded = decode(made, index, [query], config)
-        assert decoded.n_truncated == (n + 1 > 64 - 20)
+        assert decoded.cut == ({0: 64 - 20 - 1} if n + 1 > 64 - 20 else {})
         assert decoded.queries[0].keys

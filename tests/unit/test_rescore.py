@@ -56,7 +56,7 @@ def test_the_beams_own_probabilities_come_back(
 ) -> None:
     monkeypatch.setattr(rescoring, "_KEYS_AT_ONCE", at_once)
     found = decode(made, searcher.index, QUERIES, CONFIG).queries
-    again = rescore(made, QUERIES, blanked(found), CONFIG)
+    again = rescore(made, QUERIES, blanked(found), CONFIG).queries
     assert {key.kind for item in found for key in item.keys} == {"body", "title", "query"}
     for before, after in zip(found, again, strict=True):
         assert [key.symbols for key in after.keys] == [key.symbols for key in before.keys]
@@ -82,7 +82,7 @@ def test_with_transformers_too(searcher: SealSearcher, name: str) -> None:
     family = SEQ2SEQ if network.config.is_encoder_decoder else CAUSAL
     made = wire(network, tiny.tokenizer(), ModelDescription(family, "{query} words", "{query} title", "\n"))
     found = decode(made, searcher.index, QUERIES, CONFIG).queries
-    again = rescore(made, QUERIES, blanked(found), CONFIG)
+    again = rescore(made, QUERIES, blanked(found), CONFIG).queries
     for before, after in zip(found, again, strict=True):
         np.testing.assert_allclose(
             [key.logprob for key in after.keys], [key.logprob for key in before.keys], rtol=0, atol=1e-4
@@ -99,7 +99,9 @@ def test_keys_from_elsewhere_get_this_models_probabilities(searcher: SealSearche
     found = decode(theirs, searcher.index, QUERIES, CONFIG).queries
     model = ours.model
     assert isinstance(model, stub.StubModel)
-    for query, before, after in zip(QUERIES, found, rescore(ours, QUERIES, found, CONFIG), strict=True):
+    for query, before, after in zip(
+        QUERIES, found, rescore(ours, QUERIES, found, CONFIG).queries, strict=True
+    ):
         assert len(after.keys) == len(before.keys)
         for key in after.keys:
             title = key.kind == TITLE
@@ -124,10 +126,10 @@ def test_what_the_model_cannot_write_is_left_out() -> None:
     model = stub.StubModel(n, banned=[5])
     keys = (made_key(20, 21 + n), made_key(20), made_key(21, 22), made_key(22, 21), made_key(20 + n, 20))
     unigrams = NO_UNIGRAMS
-    (after,) = rescore(replace(made, model=model), ["sea"], [QueryKeys(keys, unigrams)], CONFIG)
+    (after,) = rescore(replace(made, model=model), ["sea"], [QueryKeys(keys, unigrams)], CONFIG).queries
     assert [key.symbols for key in after.keys] == [(20,)]
-    assert rescore(made, [], [], CONFIG) == []
-    assert rescore(made, ["sea"], [QueryKeys((), unigrams)], CONFIG) == [QueryKeys((), unigrams)]
+    assert rescore(made, [], [], CONFIG) == ([], {})
+    assert rescore(made, ["sea"], [QueryKeys((), unigrams)], CONFIG) == ([QueryKeys((), unigrams)], {})
 
 
 def test_keys_that_are_none_are_refused() -> None:
@@ -145,8 +147,9 @@ def test_a_key_longer_than_any_of_decoding_still_fits_behind_its_prompt(searcher
     model = stub.StubModel(tiny.tokenizer().n_vocabulary, max_tokens=64)
     key = made_key(*range(20, 60))
     query = "the sea " * 100
-    (after,) = rescore(replace(made, model=model), [query], [QueryKeys((key,), NO_UNIGRAMS)], CONFIG)
+    (after,), cut = rescore(replace(made, model=model), [query], [QueryKeys((key,), NO_UNIGRAMS)], CONFIG)
     assert len(after.keys) == 1
+    assert list(cut) == [0]
     assert [len(prompt) for prompt in model.prompts] == [24]
 
 

@@ -199,7 +199,7 @@ def test_a20_long_queries_are_cut_with_a_counted_warning(
     with caplog.at_level(logging.WARNING):
         searcher.batch_search(["word " * 3000, *QUERIES, "Japan", "long " * 3000], list("0123456789x"))
     assert [record.getMessage() for record in caplog.records] == [
-        "2 queries were longer than the model reads and were cut"
+        f"2 of {len(QUERIES) + 3} queries were longer than 491 tokens and were cut: topics 0, x"
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ class EncoderFiles:
         pooling: a sentence's vector is the MEAN of its tokens' or that of the first, CLS; of DPR, CLS.
         normalised: whether vectors are brought to length 1.
         max_tokens: what passages are cut to, special tokens included.
+        max_positions: how many tokens the network has places for; None where its files do not say.
     """
 
     name: str
@@ -41,6 +42,7 @@ class EncoderFiles:
     pooling: str = MEAN
     normalised: bool = False
     max_tokens: int = _MAX_TOKENS
+    max_positions: int | None = None
 
 
 def find_encoder(name: str = DEFAULT_ENCODER) -> EncoderFiles:
@@ -58,15 +60,16 @@ def find_encoder(name: str = DEFAULT_ENCODER) -> EncoderFiles:
         raise ModelError(
             f"{source}: no config.json there, so no encoder; give a folder that transformers wrote"
         )
-    longest = min(_number(config, "max_position_embeddings") or _MAX_TOKENS, _MAX_TOKENS)
+    positions = _number(config, "max_position_embeddings")
+    longest = min(positions or _MAX_TOKENS, _MAX_TOKENS)
     architectures = config.get("architectures")
     dpr = _DPR.get(str(architectures[0])) if isinstance(architectures, list) and architectures else None
     if dpr is not None:
-        return EncoderFiles(name, source, dpr, CLS, max_tokens=longest)
+        return EncoderFiles(name, source, dpr, CLS, max_tokens=longest, max_positions=positions)
     modules = _read(source, "modules.json")
     if modules is None:
-        return EncoderFiles(name, source, max_tokens=longest)
-    return _sentence_encoder(name, source, modules, longest)
+        return EncoderFiles(name, source, max_tokens=longest, max_positions=positions)
+    return replace(_sentence_encoder(name, source, modules, longest), max_positions=positions)
 
 
 def _source(name: str) -> str:

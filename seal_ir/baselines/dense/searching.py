@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +10,13 @@ from typing import Any
 
 from seal_ir.baselines.dense.encoders import DPR_QUESTION, EncoderFiles
 from seal_ir.baselines.dense.index_dir import is_faiss_index
+from seal_ir.baselines.dense.questions import fitting
+from seal_ir.decode.cuts import cut_sentence
 from seal_ir.errors import IndexDirError, ModelError, SealError, check_least
 from seal_ir.pyserini_plugin import faiss_searcher
 from seal_ir.records import Hit, Query
+
+logger = logging.getLogger(__name__)
 
 _BATCH = 64  # topics searched at a time
 
@@ -38,6 +43,8 @@ def search(
 ) -> Iterator[tuple[Query, list[Hit]]]:
     """Each topic, in order, with its hits, best first; scores are inner products.
 
+    Topics that are longer than the encoder reads are cut, with a warning.
+
     Args:
         directory: a Faiss index in Pyserini's layout.
         questions: the encoder of questions, which runs on the CPU.
@@ -51,11 +58,14 @@ def search(
     """
     searcher = _searcher(directory, questions)
     k = min(config.hits, searcher.num_docs)
+    fitted, cut = fitting(questions, topics)
+    if cut:
+        logger.warning("%s", cut_sentence(cut, [topic.id for topic in topics], len(topics)))
     for at in range(0, len(topics), _BATCH):
-        batch = topics[at : at + _BATCH]
+        batch = fitted[at : at + _BATCH]
         texts, qids = [topic.text for topic in batch], [topic.id for topic in batch]
         found = searcher.batch_search(texts, qids, k=k, threads=config.threads)
-        for topic in batch:
+        for topic in topics[at : at + _BATCH]:
             yield topic, [Hit(str(entry.docid), float(entry.score)) for entry in found[topic.id]]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from seal_ir.baselines.expansions import KINDS, SENTENCES, TITLES, ExpansionConfig
 from seal_ir.baselines.run_command import read_named_topics
 from seal_ir.command import run
+from seal_ir.decode.cuts import CutQueries
 from seal_ir.errors import UsageError
 from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.json_text import json_file
@@ -47,30 +48,30 @@ def main(arguments: list[str]) -> int:
     check_several(Path(args.output))
     topics = read_named_topics(args.topics)
     started = time.monotonic()
-    n_truncated, runs = _write(args, topics, config)
+    cut, runs = _write(args, topics, config)
     about = {"model": args.model, **runs, **asdict(config)}
     about |= {"topics": args.topics, "n_topics": len(topics)}
     about["seconds"] = round(time.monotonic() - started, 1)
     with atomic_writer(Path(f"{args.output}.config.json")) as file:
         file.write(json_file(about))
-    if n_truncated:
-        sys.stderr.write(f"{n_truncated} of {len(topics)} topics were cut: too long for the model\n")
+    if cut.sentence():
+        sys.stderr.write(f"{cut.sentence()}\n")
     sys.stdout.writelines(f"{_path(args, kind)}\n" for kind in KINDS)
     return 0
 
 
 def _write(
     args: argparse.Namespace, topics: list[Query], config: ExpansionConfig
-) -> tuple[int, dict[str, str]]:
+) -> tuple[CutQueries, dict[str, str]]:
     """Write a line for each topic into each file as they come.
 
     Returns:
-        How many topics were cut, and where the model ran.
+        Which topics were cut, and where the model ran.
     """
     from seal_ir.baselines.expansions.writing import expand
     from seal_ir.baselines.generating import load_writer
 
-    n_truncated = 0
+    cut = CutQueries()
     with ExitStack() as stack:
         files = {kind: stack.enter_context(atomic_writer(_path(args, kind))) for kind in KINDS}
         writer = load_writer(args.model, args.device, args.dtype)
@@ -79,10 +80,10 @@ def _write(
             for kind, text in ((SENTENCES, expanded.sentence), (TITLES, expanded.titles)):
                 line = " ".join(f"{expanded.topic.text} {text}".split())
                 files[kind].write(f"{expanded.topic.id}\t{line}\n")
-            n_truncated += expanded.truncated
+            cut.add([expanded.topic.id], expanded.cut)
             progress.advance(1)
         progress.close()
-    return n_truncated, {"device": writer.generator.device, "dtype": writer.generator.dtype}
+    return cut, {"device": writer.generator.device, "dtype": writer.generator.dtype}
 
 
 def _path(args: argparse.Namespace, kind: str) -> Path:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from seal_ir.baselines.expansions import ExpansionConfig, sentence_of, titles_of
 from seal_ir.baselines.generating import Writer, Writing, line_ends, write
+from seal_ir.decode.cuts import Cut, note_cut
 from seal_ir.decode.prompts import make_prompt
 from seal_ir.records import Query
 
@@ -20,13 +21,13 @@ class Expanded(NamedTuple):
         topic: the question.
         sentence: may be empty.
         titles: may be empty.
-        truncated: whether the question was cut to what the model can read.
+        cut: the question by its place 0, if it was cut to what the model can read.
     """
 
     topic: Query
     sentence: str
     titles: str
-    truncated: bool
+    cut: Cut
 
 
 def expand(writer: Writer, topics: Sequence[Query], config: ExpansionConfig) -> Iterator[Expanded]:
@@ -51,9 +52,12 @@ def expand(writer: Writer, topics: Sequence[Query], config: ExpansionConfig) -> 
         names = write(writer, [made.prompt.tokens for made in title], titles, config.batch_size)
         for n, topic in enumerate(block):
             (written,) = bodies[n]
+            cut: dict[int, int] = {}
+            for made in (body[n], title[n]):
+                note_cut(cut, 0, made.limit)
             yield Expanded(
                 topic,
                 sentence_of(decode(written.tokens), written.finished),
                 titles_of([decode(name.tokens) for name in names[n] if name.finished]),
-                body[n].truncated or title[n].truncated,
+                cut,
             )

@@ -1,0 +1,60 @@
+"""Queries that are longer than a model reads: which they are, and the one sentence that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from seal_ir.formats.files import listed
+
+Cut = Mapping[int, int]  # places in a batch of the queries that were cut -> tokens that each was cut to
+
+
+def note_cut(cut: dict[int, int], place: int, limit: int | None) -> None:
+    """Enter a query that was cut to `limit` tokens, if it was; of several limits the lowest counts."""
+    if limit is not None:
+        cut[place] = min(limit, cut.get(place, limit))
+
+
+class CutQueries:
+    """Counts, batch by batch, the queries that were cut."""
+
+    def __init__(self, what: str = "topics") -> None:
+        """Start with none.
+
+        Args:
+            what: what the names of queries are; "" leaves them out.
+        """
+        self._what = what
+        self._n_queries = 0
+        self._cut: list[tuple[str, int]] = []
+
+    def add(self, names: Sequence[str], cut: Cut) -> None:
+        """Count a batch of queries by their names."""
+        self._n_queries += len(names)
+        self._cut += [(names[place], cut[place]) for place in sorted(cut)]
+
+    def sentence(self) -> str:
+        """How many were cut, to what, and the first ten of them; "" where none was.
+
+        The number of tokens is that of the query alone, without prompts and special tokens; where several
+        limits were met, the lowest, which all that were cut pass.
+        """
+        if not self._cut:
+            return ""
+        limit = min(tokens for _, tokens in self._cut)
+        told = f"{len(self._cut)} of {self._n_queries} queries were longer than {limit} tokens and were cut"
+        return f"{told}: {self._what} {listed(name for name, _ in self._cut)}" if self._what else told
+
+
+def cut_sentence(cut: Cut, names: Sequence[str] | None, n_queries: int) -> str:
+    """`CutQueries.sentence` for one batch; queries without names are told by their positions from 0.
+
+    A single query without a name needs none.
+    """
+    if names is not None:
+        queries = CutQueries()
+        queries.add(names, cut)
+        return queries.sentence()
+    queries = CutQueries("positions" if n_queries > 1 else "")
+    queries.add(list(map(str, range(n_queries))), cut)
+    return queries.sentence()
