@@ -100,7 +100,8 @@ class RankConfig:
         smoothing: s in P(n) = (F(n) + s) / (N + s); 5 in the published system, 0 in the paper.
         unigrams: fill tokens that no key has taken with the first step's distribution.
         unigram_alpha: raise unigram weights to alpha too (the paper's formula; not as published).
-        max_count: a document is a candidate if it holds a key with F(n) <= max_count.
+        max_count: a document is a candidate if it holds a key with F(n) <= max_count; more frequent keys make
+            candidates only where these are too few (docs/scoring.md).
     """
 
     weight: str = "lm-fm"
