@@ -7,19 +7,19 @@ the key occurs.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seal_ir.index.batches import pieces
 from seal_ir.index.engine import Ints
 from seal_ir.index.reader import Index
-from seal_ir.records import Key, Range
+from seal_ir.records import Key
 
 logger = logging.getLogger(__name__)
 
-_PIECE = 1 << 17  # rows located at a time
 # Documents that one frequent key may add; five times what rare keys have on average (docs/scoring.md).
 MOST_FURTHER = 100_000
 _CUT = (
@@ -87,16 +87,8 @@ def _holders(index: Index, key: Key, known: Ints, most: int) -> Ints:
     for segment in range(len(key.ranges)):
         if len(found) == most:  # documents of later segments have higher numbers
             break
-        for piece in _pieces(key.ranges, segment):
+        for piece in pieces(key.ranges, segment):
             documents = np.unique(index.locate([piece]).documents)
             new = np.setdiff1d(documents, known, assume_unique=True)
             found = np.union1d(found, new)[:most]
     return found
-
-
-def _pieces(ranges: Sequence[Range], segment: int) -> Iterator[tuple[Range, ...]]:
-    """The rows of one segment, a limited number at a time, as ranges of all segments."""
-    nothing = [Range(0, 0)] * len(ranges)
-    lo, hi = ranges[segment]
-    for at in range(lo, hi, _PIECE):
-        yield (*nothing[:segment], Range(at, min(at + _PIECE, hi)), *nothing[segment + 1 :])

@@ -13,7 +13,7 @@ from typing import Any
 from seal_ir.config import SearchConfig
 from seal_ir.config import preset as preset_config
 from seal_ir.decode.beam import Decoded
-from seal_ir.decode.lazy import DEFAULT_BATCH_SIZE, LazyGenerator, decode_under
+from seal_ir.decode.lazy import DEFAULT_BATCH_SIZE, LazyGenerator, settings_for
 from seal_ir.decode.model import Generator
 from seal_ir.decode.rescore import rescore
 from seal_ir.formats.named import Places
@@ -195,7 +195,7 @@ class SealSearcher:
 
     def decode_counted(self, queries: Sequence[str]) -> Decoded:
         """`decode`, and how many queries were cut, without a warning: many batches are told of at once."""
-        return decode_under(self.generator, self.index, queries, self.config)
+        return self._model.decode(queries, self.config)
 
     def rescore(self, queries: Sequence[str], keys: Sequence[QueryKeys]) -> list[QueryKeys]:
         """Keys, from wherever they are, with the probabilities that this searcher's model gives them.
@@ -203,7 +203,7 @@ class SealSearcher:
         Raises:
             UsageError: not as many lists of keys as queries, or a key that is none.
         """
-        return rescore(self.generator, queries, keys, self.config.decode)
+        return rescore(self.generator, queries, keys, settings_for(self.index, self.config))
 
     def rank(self, keys: QueryKeys, k: int, config: SearchConfig | None = None) -> list[Ranked]:
         """The best k documents for a query's keys, under `config` or the searcher's own."""

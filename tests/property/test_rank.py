@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seal_ir.config import PRESETS, RankConfig
-from seal_ir.rank import candidates, ranker
+from seal_ir.index import batches
+from seal_ir.rank import ranker
 from seal_ir.rank.ranker import rank, weigh
 from seal_ir.rank.streams import Streams
 from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM, Key, QueryKeys, Ranked, Unigrams
@@ -177,7 +178,7 @@ def test_batches_and_kept_texts_change_nothing(case: Case, batch: int, n_hits: i
     keys = _query_keys(index, case)
     expected = rank(index, keys, case.config, n_hits)
     streams = Streams(index, n_bytes)
-    with patch.object(ranker, "_BATCH", batch), patch.object(candidates, "_PIECE", batch):
+    with patch.object(ranker, "_BATCH", batch), patch.object(batches, "PIECE", batch):
         for _ in range(2):
             assert rank(index, keys, case.config, n_hits, streams=streams) == expected
 
