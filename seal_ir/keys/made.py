@@ -112,13 +112,15 @@ class KeysMade:
 
 def _serves(name: str, made: Any, wanted: Any, index: Index, config: SearchConfig) -> bool:
     """Whether keys made under one value of a setting are those of another, in this index."""
+    if made == wanted:
+        return True
     if name == "fields":
         return set(wanted) <= set(made)
     whole = {"title_steps": (TITLE,), "field_steps": config.decode.fields}
     if name in whole and 0 not in (made, wanted):  # steps beyond the longest value write nothing
         most = longest(index, whole[name])
         return bool(min(made, most) == min(wanted, most))
-    return bool(made == wanted)
+    return False
 
 
 def _needed(config: SearchConfig) -> list[str]:

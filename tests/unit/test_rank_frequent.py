@@ -5,17 +5,19 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 
+from seal_ir import SealSearcher
 from seal_ir.config import PRESETS, RankConfig
 from seal_ir.index import batches
 from seal_ir.rank import candidates
 from seal_ir.rank.ranker import rank
-from seal_ir.records import BODY, TITLE, Key, QueryKeys, Range, Unigrams
-from tests import plain_rank
+from seal_ir.records import BODY, TITLE, Document, Key, QueryKeys, Range, Unigrams
+from tests import plain_rank, tiny
 from tests.streams import SDSL, StreamIndex
 
 TEXT = [1, 40, 41, 2, *range(50, 62)]  # of all copies
@@ -155,3 +157,31 @@ def test_rows_are_located_a_limited_number_at_a_time() -> None:
         rank(index, _keys(index, slice(2, 3)), CONFIGS["intersective"], 2_000)
     assert sum(sizes) == 1_600
     assert max(sizes) == 100
+
+
+@pytest.mark.parametrize("name", ["intersective", "paper", "lm-fm", "lm"])
+def test_a_search_over_copies_finds_as_many_as_are_asked_for(
+    copies: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """1,600 identical passages and four others: of the copies none was ever returned, at any depth."""
+    searcher = SealSearcher(copies, tiny.generator(), preset=name)
+    for k in (10, 100, 1_600):
+        hits = searcher.search(TEXTS[0], k=k)
+        found = [hit.docid for hit in hits if hit.docid.startswith("c")]
+        assert len(hits) == k
+        assert found == [f"c{i:04d}" for i in range(len(found))]
+        assert len(found) >= k - 4
+    # One hit is found by rare keys, which stay the rule where they suffice.
+    assert [hit.docid[0] for hit in searcher.search(TEXTS[0], k=1)] == ["o"]
+    assert not caplog.records
+
+
+TEXTS = [tiny.SENTENCES[0], *tiny.SENTENCES[1:5]]
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("copies") / "index"
+    others = [Document(f"o{i}", "", text) for i, text in enumerate(TEXTS[1:])]
+    tiny.build(directory, [*others, *(Document(f"c{i:04d}", "", TEXTS[0]) for i in range(1_600))])
+    return directory
