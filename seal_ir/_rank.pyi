@@ -34,7 +34,13 @@ class Ranking:
     """The best documents for one query. Belongs to one thread."""
 
     def __init__(
-        self, query: Query, offsets: NDArray[np.int64], rows: NDArray[np.int64], best_only: bool, n_hits: int
+        self,
+        query: Query,
+        offsets: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        further: NDArray[np.int64],
+        best_only: bool,
+        n_hits: int,
     ) -> None:
         """Group the located occurrences by document.
 
@@ -43,6 +49,7 @@ class Ranking:
             offsets: int64 [n + 1]; key i was located at `rows[offsets[i]:offsets[i + 1]]`. A key without rows
                 is looked for in the candidates' texts.
             rows: int64 [m, 2], document and exclusive end of each occurrence.
+            further: int64 [d], ascending: candidates that hold no located key, but one of the others.
             best_only: a document's score is the power of its first key, not the intersective score.
             n_hits: how many documents are wanted, at least 1.
 
@@ -52,7 +59,7 @@ class Ranking:
 
     @property
     def n_candidates(self) -> int:
-        """Documents that hold a located key."""
+        """Documents that hold a located key, and the further ones."""
 
     def next(self, limit: int) -> NDArray[np.int64]:
         """Up to `limit` documents to read next, int64 [n], ascending; none at the end.
@@ -71,7 +78,8 @@ class Ranking:
             symbols: uint32 [m], their streams.
 
         Raises:
-            ValueError: `next` named no such document, or a located key ends beyond the stream.
+            ValueError: `next` named no such document, a located key ends beyond the stream, or the stream
+                holds no key.
         """
 
     def hits(

@@ -18,11 +18,13 @@ from seal_ir.records import QueryKeys, ScoredKey
 Occurrence = tuple[int, int]  # number of the key, exclusive end
 
 
-def scores(index: Index, query_keys: QueryKeys, config: RankConfig) -> dict[int, float]:
-    """The score of every candidate."""
+def scores(index: Index, query_keys: QueryKeys, config: RankConfig, n_hits: int = 0) -> dict[int, float]:
+    """The score of every candidate; those of frequent keys too, where rare keys are in less than `n_hits`."""
     keys = weigh(query_keys, config, index.n_tokens)
     powers = [item.weight**config.alpha if item.weight > 0 else item.weight for item in keys]
     candidates = _located(index, keys, config.max_count)
+    for document in _further(index, keys, config.max_count, set(candidates), n_hits):
+        candidates[document] = []
     documents = sorted(candidates)
     frequent: dict[int, list[int]] = defaultdict(list)  # by first symbol
     for number, item in enumerate(keys):
@@ -52,6 +54,18 @@ def _located(index: Index, keys: Sequence[ScoredKey], max_count: int) -> dict[in
         for row in range(occurrences.offsets[i], occurrences.offsets[i + 1]):
             found[int(occurrences.documents[row])].append((number, int(occurrences.ends[row])))
     return found
+
+
+def _further(
+    index: Index, keys: Sequence[ScoredKey], max_count: int, known: set[int], n_hits: int
+) -> set[int]:
+    """Documents of frequent keys, the rarest first and each as a whole, until there are `n_hits`."""
+    found = set(known)
+    frequent = [number for number, item in enumerate(keys) if item.key.count > max_count]
+    for number in sorted(frequent, key=lambda number: (keys[number].key.count, number)):
+        if len(found) < n_hits:
+            found |= set(index.locate([keys[number].key.ranges]).documents.tolist())
+    return found - known
 
 
 def _unigram_weights(query_keys: QueryKeys, config: RankConfig, n_tokens: int) -> dict[int, float]:

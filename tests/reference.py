@@ -82,8 +82,11 @@ def scores(
     unigrams: Mapping[int, float],
     config: RankConfig,
     candidates_only: bool = True,
+    n_hits: int = 0,
 ) -> dict[int, float]:
     """Score of every document that holds a key with F <= max_count (of any key, if not `candidates_only`).
+
+    Where these are less than `n_hits`, documents of the next key by F are scored too, then those of the next.
 
     Args:
         streams: the documents.
@@ -91,6 +94,7 @@ def scores(
         unigrams: log-probability by symbol.
         config: alpha, beta, smoothing, weight, score, max_count.
         candidates_only: whether max_count applies.
+        n_hits: documents wanted.
     """
     n_tokens = sum(map(len, streams))
     counts = {ngram: oracle.count(streams, ngram) for ngram, _ in keys}
@@ -105,10 +109,19 @@ def scores(
         if weight > 0:  # what says nothing is not there, even where alpha is 0
             fills[symbol] = weight**config.alpha if config.unigram_alpha else weight
     found = {}
-    for number, stream in enumerate(streams):
+    max_count = config.max_count if candidates_only else math.inf
+    candidates = {
+        number
+        for number, stream in enumerate(streams)
+        if any(oracle.count([stream], ngram) for ngram in weights if counts[ngram] <= max_count)
+    }
+    frequent = [ngram for ngram in weights if counts[ngram] > max_count]
+    for ngram in sorted(frequent, key=lambda ngram: (counts[ngram], -weights[ngram], ngram)):
+        if len(candidates) < n_hits:
+            candidates |= {number for number, _ in oracle.occurrences(streams, ngram)}
+    for number in sorted(candidates):
+        stream = streams[number]
         present = [ngram for ngram in weights if oracle.count([stream], ngram)]
-        if not any(counts[ngram] <= config.max_count or not candidates_only for ngram in present):
-            continue
         present.sort(key=lambda ngram: (-weights[ngram], ngram))
         if config.score == "max":
             best = weights[present[0]]

@@ -28,8 +28,8 @@ struct QueryIn {
             as_span(query.unigrams), as_span(query.unigram_weights), query.beta};
 }
 
-void make(Ranking* place, const QueryIn& query, const Ints& offsets, const Pairs& rows, bool best_only,
-          std::size_t n_hits) {
+void make(Ranking* place, const QueryIn& query, const Ints& offsets, const Pairs& rows,
+          const Ints& further, bool best_only, std::size_t n_hits) {
     const nb::gil_scoped_release released;
     std::vector<std::int64_t> documents(rows.shape(0));
     std::vector<std::int64_t> ends(rows.shape(0));
@@ -37,7 +37,7 @@ void make(Ranking* place, const QueryIn& query, const Ints& offsets, const Pairs
         documents[i] = rows.data()[2 * i];
         ends[i] = rows.data()[2 * i + 1];
     }
-    new (place) Ranking(as_arrays(query), {as_span(offsets), documents, ends},
+    new (place) Ranking(as_arrays(query), {as_span(offsets), documents, ends}, as_span(further),
                         best_only ? Ranking::Score::kMax : Ranking::Score::kSum, n_hits);
 }
 
@@ -112,8 +112,8 @@ NB_MODULE(_rank, module) {
              "offsets"_a.noconvert(), "powers"_a.noconvert(), "unigrams"_a.noconvert(),
              "unigram_weights"_a.noconvert(), "beta"_a);
     nb::class_<Ranking>(module, "Ranking")
-        .def("__init__", &make, "query"_a, "offsets"_a.noconvert(), "rows"_a.noconvert(), "best_only"_a,
-             "n_hits"_a)
+        .def("__init__", &make, "query"_a, "offsets"_a.noconvert(), "rows"_a.noconvert(),
+             "further"_a.noconvert(), "best_only"_a, "n_hits"_a)
         .def_prop_ro("n_candidates", &Ranking::n_candidates)
         .def("next", &next, "limit"_a)
         .def("score", &score, "documents"_a.noconvert(), "offsets"_a.noconvert(),

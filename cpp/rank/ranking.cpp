@@ -30,7 +30,8 @@ std::vector<std::uint32_t> without_rows(const Rows& rows, std::size_t n_keys) {
 
 }  // namespace
 
-Ranking::Ranking(const QueryArrays& query, const Rows& rows, Score kind, std::size_t n_hits)
+Ranking::Ranking(const QueryArrays& query, const Rows& rows, std::span<const std::int64_t> further,
+                 Score kind, std::size_t n_hits)
     : query_(query),
       kind_(kind),
       n_hits_(n_hits),
@@ -39,6 +40,7 @@ Ranking::Ranking(const QueryArrays& query, const Rows& rows, Score kind, std::si
       cover_(query_) {
     if (n_hits == 0) throw std::invalid_argument("n_hits is 0; it must be at least 1");
     group(rows);
+    add(further);
     set_bounds();
 }
 
@@ -74,6 +76,24 @@ void Ranking::group(const Rows& rows) {
     }
 }
 
+void Ranking::add(std::span<const std::int64_t> further) {
+    if (!further.empty() && unlocated_.empty()) {
+        throw std::invalid_argument(std::to_string(further.size()) +
+                                    " further documents, and every key was located");
+    }
+    const std::size_t n_located = candidates_.size();
+    for (std::size_t i = 0; i < further.size(); ++i) {
+        const auto known = std::span(candidates_).first(n_located);  // by document
+        if ((i > 0 && further[i - 1] >= further[i]) ||
+            std::ranges::binary_search(known, further[i], {}, &Candidate::document)) {
+            throw std::invalid_argument("further[" + std::to_string(i) + "] is document " +
+                                        std::to_string(further[i]) +
+                                        ", which is not above the one before or holds a located key");
+        }
+        candidates_.push_back({further[i], 0, 0, 0.0, 0.0});
+    }
+}
+
 void Ranking::set_bounds() {
     double rest = 0.0;  // what a text could add
     for (const std::uint32_t key : unlocated_) rest += query_.power(key);
@@ -81,7 +101,8 @@ void Ranking::set_bounds() {
     for (Candidate& candidate : candidates_) {
         const auto keys = located(candidate);
         if (kind_ == Score::kMax) {
-            candidate.known = query_.power(keys[0].key);
+            candidate.known =
+                keys.empty() ? -std::numeric_limits<double>::infinity() : query_.power(keys[0].key);
             candidate.bound = needs_text(candidate) ? query_.power(unlocated_[0]) : candidate.known;
         } else {
             candidate.known = cover_.bound(0.0, keys, {});
@@ -99,12 +120,14 @@ std::span<const Occurrence> Ranking::located(const Candidate& candidate) const {
 
 bool Ranking::needs_text(const Candidate& candidate) const {
     if (kind_ == Score::kSum) return !finder_.empty();
-    return !unlocated_.empty() && unlocated_[0] < located(candidate)[0].key;
+    const auto keys = located(candidate);
+    return keys.empty() || (!unlocated_.empty() && unlocated_[0] < keys[0].key);
 }
 
 double Ranking::first_score(const Candidate& candidate) {
     if (kind_ == Score::kMax) return candidate.known;
     const auto keys = located(candidate);
+    if (keys.empty()) return 0.0;
     const std::size_t length = std::ranges::max(keys, {}, &Occurrence::end).end;
     return cover_.score(keys, {}, length, parts_);
 }
@@ -157,16 +180,25 @@ void Ranking::score(const Texts& texts) {
     }
 }
 
-void Ranking::score_one(const Candidate& candidate, std::span<const Symbol> stream) {
+/// `keys_` holds what was found in the stream.
+void Ranking::check(const Candidate& candidate, std::span<const Symbol> stream) const {
     const auto known = located(candidate);
-    if (std::ranges::max(known, {}, &Occurrence::end).end > stream.size()) {
-        throw std::invalid_argument("document " + std::to_string(candidate.document) + " has " +
-                                    std::to_string(stream.size()) +
+    const auto document = [&] { return "document " + std::to_string(candidate.document); };
+    if (known.empty() && keys_.empty()) {
+        throw std::invalid_argument(document() + " holds no key");
+    }
+    if (!known.empty() && std::ranges::max(known, {}, &Occurrence::end).end > stream.size()) {
+        throw std::invalid_argument(document() + " has " + std::to_string(stream.size()) +
                                     " symbols, and a key was located beyond");
     }
+}
+
+void Ranking::score_one(const Candidate& candidate, std::span<const Symbol> stream) {
+    const auto known = located(candidate);
     finder_.find(stream, keys_, unigrams_);
+    check(candidate, stream);
     if (kind_ == Score::kMax) {
-        std::uint32_t best = known[0].key;
+        std::uint32_t best = known.empty() ? keys_[0].key : known[0].key;
         for (const Occurrence& occurrence : keys_) best = std::min(best, occurrence.key);
         parts_.assign(1, {best, query_.power(best)});
         settle(candidate, query_.power(best));

@@ -37,8 +37,10 @@ class Ranking {
   public:
     enum class Score { kSum, kMax };  // the intersective score, or the best key's power
 
-    /// std::invalid_argument: the arrays do not fit each other.
-    Ranking(const QueryArrays& query, const Rows& rows, Score kind, std::size_t n_hits);
+    /// Candidates are the documents of `rows`, and the `further` ones, ascending, which hold no located
+    /// key and one or more of the others. std::invalid_argument: the arrays do not fit each other.
+    Ranking(const QueryArrays& query, const Rows& rows, std::span<const std::int64_t> further,
+            Score kind, std::size_t n_hits);
     Ranking(const Ranking&) = delete;
     Ranking& operator=(const Ranking&) = delete;
 
@@ -49,8 +51,8 @@ class Ranking {
     /// best score.
     [[nodiscard]] std::vector<std::int64_t> next(std::size_t limit);
 
-    /// Scores documents that the last `next` named. std::invalid_argument: it named no such document,
-    /// or a located key lies outside of its text.
+    /// Scores documents that the last `next` named. std::invalid_argument: it named no such document, a
+    /// located key lies outside of its text, or the text holds no key.
     void score(const Texts& texts);
 
     /// The n best, and all that tie with the last of them; by descending score, then document.
@@ -61,16 +63,18 @@ class Ranking {
         std::int64_t document;
         std::uint32_t first;  // of its occurrences
         std::uint32_t last;
-        double known;  // kSum: powers of its located keys; kMax: the best of them
+        double known;  // kSum: powers of its located keys; kMax: the best of them, -inf for none
         double bound;
     };
 
     void group(const Rows& rows);
+    void add(std::span<const std::int64_t> further);
     void set_bounds();
     [[nodiscard]] std::span<const Occurrence> located(const Candidate& candidate) const;
     [[nodiscard]] bool needs_text(const Candidate& candidate) const;
     [[nodiscard]] double least() const;
     [[nodiscard]] double first_score(const Candidate& candidate);
+    void check(const Candidate& candidate, std::span<const Symbol> stream) const;
     void score_one(const Candidate& candidate, std::span<const Symbol> stream);
     void score_known(const Candidate& candidate);
     void settle(const Candidate& candidate, double score);

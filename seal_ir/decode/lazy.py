@@ -5,10 +5,11 @@ Importing this loads no torch; the model's weights do, when they are first asked
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 
-from seal_ir.config import SearchConfig
+from seal_ir.config import DecodeConfig, SearchConfig
 from seal_ir.decode import published
 from seal_ir.decode.beam import Decoded, decode
 from seal_ir.decode.cuts import note_cut
@@ -16,6 +17,9 @@ from seal_ir.decode.model import Generator
 from seal_ir.decode.rescore import rescore
 from seal_ir.errors import ModelError
 from seal_ir.index.reader import Index
+from seal_ir.index.steps import fitted, left_out
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_BATCH_SIZE = 8  # queries decoded together; larger batches gain little on a CPU
 
@@ -43,6 +47,7 @@ class LazyGenerator:
         self.name = self._given if isinstance(self._given, str) else index.manifest.model
         self._model = self._given  # by name until the first query
         self._loading = threading.Lock()
+        self._told: set[str] = set()
         self._device, self._dtype = device, dtype
 
     def get(self) -> Generator:
@@ -64,19 +69,38 @@ class LazyGenerator:
             )
         return generator
 
+    def decode(self, queries: Sequence[str], config: SearchConfig) -> Decoded:
+        """The keys that the model writes for a batch of queries; says once which values are too long for it.
+
+        Raises:
+            ModelError: as `get`.
+        """
+        generator = self.get()
+        for told in left_out(config.decode, self._index):
+            if told not in self._told:
+                self._told.add(told)
+                logger.warning("%s", told)
+        return decode_under(generator, self._index, queries, config)
+
     def release(self) -> None:
         """Let go of a model that was loaded here; the next query loads it again."""
         self._model = self._given
 
 
+def settings_for(index: Index, config: SearchConfig) -> DecodeConfig:
+    """The settings of decoding, with no more steps than the index needs; the slow path takes all of them."""
+    return config.decode if config.slow_path else fitted(config.decode, index)
+
+
 def decode_under(generator: Generator, index: Index, queries: Sequence[str], config: SearchConfig) -> Decoded:
     """The keys that the model writes for a batch of queries, the way that `config` wants them written."""
+    settings = settings_for(index, config)
     if config.slow_path:
-        return published.decode(generator, index, queries, config.decode)
-    decoded = decode(generator, index, queries, config.decode)
-    if not config.decode.rescore:
+        return published.decode(generator, index, queries, settings)
+    decoded = decode(generator, index, queries, settings)
+    if not settings.rescore:
         return decoded
-    rescored = rescore(generator, queries, decoded.queries, config.decode)
+    rescored = rescore(generator, queries, decoded.queries, settings)
     cut = dict(decoded.cut)
     for place, limit in rescored.cut.items():
         note_cut(cut, place, limit)

@@ -10,7 +10,7 @@ from seal_ir.config import SearchConfig
 from seal_ir.config import preset as preset_config
 from seal_ir.decode.beam import Decoded
 from seal_ir.decode.cuts import cut_sentence
-from seal_ir.decode.lazy import LazyGenerator, decode_under
+from seal_ir.decode.lazy import LazyGenerator
 from seal_ir.decode.model import Generator
 from seal_ir.encode.vectors import vector
 from seal_ir.errors import InputError
@@ -56,7 +56,7 @@ class KeyEncoder:
 
     def decode(self, queries: Sequence[str]) -> Decoded:
         """The keys of each query; one batch."""
-        return decode_under(self._model.get(), self.index, queries, self.config)
+        return self._model.decode(queries, self.config)
 
     def vector(self, keys: QueryKeys) -> dict[str, float]:
         """Texts and weights of keys; see `vectors.vector`."""

@@ -1,14 +1,17 @@
-"""Answers about batches of n-grams: what follows them and where they occur, and segments' answers as one."""
+"""Batches of n-grams: what follows them, where they occur; segments' answers as one; many rows in pieces."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from seal_ir.index.engine import Ints
+from seal_ir.records import Range
 from seal_ir.text.symbols import Symbols
+
+PIECE = 1 << 17  # rows that are located at a time where there may be millions
 
 
 class Successors(NamedTuple):
@@ -33,6 +36,14 @@ def rows_of(ranges: Ints) -> tuple[Ints, Ints]:
     owner = np.repeat(np.arange(len(ranges)), sizes)
     first = np.repeat(np.cumsum(sizes) - sizes, sizes)
     return np.repeat(ranges[:, 0], sizes) + np.arange(len(owner)) - first, owner
+
+
+def pieces(ranges: Sequence[Range], segment: int) -> Iterator[tuple[Range, ...]]:
+    """The rows of an n-gram in one segment, at most `PIECE` at a time, as ranges of all segments."""
+    nothing = [Range(0, 0)] * len(ranges)
+    lo, hi = ranges[segment]
+    for at in range(lo, hi, PIECE):
+        yield (*nothing[:segment], Range(at, min(at + PIECE, hi)), *nothing[segment + 1 :])
 
 
 def merged(parts: Sequence[tuple[Ints, Symbols, Ints]], n: int) -> Successors:

@@ -17,6 +17,7 @@ from seal_ir.errors import UsageError
 from seal_ir.index.batches import Occurrences, Successors, merged, rows_of
 from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine, Ints
+from seal_ir.index.lengths import value_lengths
 from seal_ir.index.opening import Check, open_generation, other_tokenizer
 from seal_ir.records import TITLE, Document, Range
 from seal_ir.text.symbols import (
@@ -116,6 +117,22 @@ class Index:
                 f"{self.directory}: no field {field!r} in this index; build one with --fields {field}"
             )
         return self.whole_fields[field]
+
+    @cached_property
+    def _lengths(self) -> dict[str, Ints]:
+        return {}
+
+    def value_lengths(self, field: str) -> Ints:
+        """How many values of a field that is written whole have each length in tokens, the end included.
+
+        int64 [longest + 1], empty values at 1. Counted when first asked for: a second for a million values.
+
+        Raises:
+            UsageError: the index has no such field.
+        """
+        if field not in self._lengths:
+            self._lengths[field] = value_lengths(self.find, self.locate, self.marks(field))
+        return self._lengths[field]
 
     def start_of(self, symbol: int) -> Ints:
         """The range of a symbol that starts fields, int64 [n_segments, 2]."""

@@ -17,6 +17,7 @@ from seal_ir.index.engine import utf8
 from seal_ir.index.manifest import Manifest
 from seal_ir.index.reader import Index
 from seal_ir.index.segments import ENGINE_FILE
+from seal_ir.index.steps import longest
 from seal_ir.records import BODY, QUERY, TITLE
 from seal_ir.text.pretrained import BASE_MODEL, find_model
 
@@ -102,13 +103,25 @@ class KeysMade:
                 return f"preset {config.preset} decodes in another way than these keys were made; {_AGAIN}"
             for name in _needed(config):
                 made, wanted = getattr(self.decode, name), getattr(config.decode, name)
-                served = set(wanted) <= set(made) if name == "fields" else made == wanted
-                if not served:
+                if not _serves(name, made, wanted, index, config):
                     return (
                         f"made with {name} = {made}, preset {config.preset} has {wanted} here; search with"
                         f" the same settings, or {_AGAIN}"
                     )
         return ""
+
+
+def _serves(name: str, made: Any, wanted: Any, index: Index, config: SearchConfig) -> bool:
+    """Whether keys made under one value of a setting are those of another, in this index."""
+    if made == wanted:
+        return True
+    if name == "fields":
+        return set(wanted) <= set(made)
+    whole = {"title_steps": (TITLE,), "field_steps": config.decode.fields}
+    if name in whole and 0 not in (made, wanted):  # steps beyond the longest value write nothing
+        most = longest(index, whole[name])
+        return bool(min(made, most) == min(wanted, most))
+    return False
 
 
 def _needed(config: SearchConfig) -> list[str]:

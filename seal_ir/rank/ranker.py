@@ -1,14 +1,15 @@
 """Ranking documents by the keys that they contain. No model, no files: an index, keys and settings.
 
 1. Keys get weights; those of weight zero are dropped.
-2. Candidates are the documents that hold a rare key, F(n) <= max_count; locating the rare keys finds them.
+2. Candidates are the documents that hold a rare key, F(n) <= max_count, and where these are too few those of
+   frequent keys (`candidates.py`).
 3. Candidates are read in batches, by descending bound on their scores, until no bound reaches the n-th best
    score. Frequent keys and unigrams are found in their texts, and every score is exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import groupby
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from seal_ir.config import RankConfig
 from seal_ir.index.engine import Ints
 from seal_ir.index.reader import Index
+from seal_ir.rank.candidates import find_candidates
 from seal_ir.rank.compiled import Query, Ranking
 from seal_ir.rank.query import Matched, WeightedQuery
 from seal_ir.rank.streams import Streams
@@ -62,7 +64,9 @@ def rank(
 ) -> list[Ranked]:
     """The best documents for a query's keys, best first; ties by docid.
 
-    The list is that of exhaustive scoring of all candidates. May be called from several threads at once.
+    The list is that of exhaustive scoring of all candidates. How many candidates there are depends on
+    `n_hits` where rare keys have fewer: see `candidates.find_candidates`. May be called from several threads
+    at once.
 
     Args:
         index: where the keys' ranges come from.
@@ -82,25 +86,22 @@ def rank(
 
 
 def _ranking(index: Index, query: WeightedQuery, config: RankConfig, n_hits: int) -> Ranking:
-    """The candidates: all documents that hold a key with F(n) <= max_count."""
-    symbols: Symbols = np.array([s for item in query.keys for s in item.key.symbols], dtype=np.uint32)
+    """The candidates, none of them read."""
+    keys = [item.key for item in query.keys]
+    symbols: Symbols = np.array([s for key in keys for s in key.symbols], dtype=np.uint32)
     arrays = Query(
         symbols,
-        _offsets(len(item.key.symbols) for item in query.keys),
+        _offsets(len(key.symbols) for key in keys),
         query.powers,
         query.unigrams.symbols,
         query.unigram_weights,
         config.beta,
     )
-    rare = [i for i, item in enumerate(query.keys) if item.key.count <= config.max_count]
-    found = index.locate(query.keys[i].key.ranges for i in rare)
-    sizes = np.zeros(len(query.keys), dtype=np.int64)
-    sizes[rare] = np.diff(found.offsets)
-    rows = np.stack([found.documents, found.ends], axis=1)
-    return Ranking(arrays, _offsets(sizes), rows, config.score == "max", n_hits)
+    found = find_candidates(index, keys, config.max_count, n_hits)
+    return Ranking(arrays, found.offsets, found.rows, found.further, config.score == "max", n_hits)
 
 
-def _offsets(sizes: Sequence[int] | Iterator[int] | Ints) -> Ints:
+def _offsets(sizes: Iterator[int]) -> Ints:
     return np.cumsum(np.array([0, *sizes], dtype=np.int64))
 
 

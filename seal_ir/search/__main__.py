@@ -135,6 +135,7 @@ def _search(
     searcher, decode, hybrid = sources
     progress = Progress(len(topics), "queries")
     without = []
+    short: set[str] = set()
     passage = ""
     cut = CutQueries()
 
@@ -154,6 +155,8 @@ def _search(
                 for ranking, writer in zip(rankings, writers, strict=False):  # not all need be written
                     hits = _written(ranking, args)
                     writer.write(topic.id, hits)
+                    if _is_short(ranking, hits, args):
+                        short.add(topic.id)
                     if args.output_format == "kilt" and not passage:
                         passage = _passage(hits, args.max_passage_delimiter)
                 if not any(by_config):
@@ -162,6 +165,12 @@ def _search(
     progress.close()
     if cut.sentence():
         print(cut.sentence(), file=sys.stderr)
+    if short:
+        print(
+            f"{len(short)} of {len(topics)} topics have fewer than {args.max_passage_hits} pages, all"
+            f" that their {args.hits} hits are of; raise --hits for more",
+            file=sys.stderr,
+        )
     if passage:
         print(f"{passage} and the like were written as page ids; --max-passage writes pages", file=sys.stderr)
     return without
@@ -175,6 +184,11 @@ def _written(hits: list[Hit], args: argparse.Namespace) -> list[Hit]:
     if args.remove_duplicates:
         hits = first_hits(hits)
     return fold_hits(hits, args.max_passage_delimiter, args.max_passage_hits) if args.max_passage else hits
+
+
+def _is_short(ranking: list[Hit], written: list[Hit], args: argparse.Namespace) -> bool:
+    """Whether a topic has fewer pages than asked for where more hits might have given more."""
+    return bool(args.max_passage) and len(written) < args.max_passage_hits and len(ranking) >= args.hits
 
 
 def _index_directory(args: argparse.Namespace, places: Places) -> Path:

@@ -14,7 +14,7 @@ from seal_ir.config import SearchConfig
 from seal_ir.config import preset as preset_config
 from seal_ir.decode.beam import Decoded
 from seal_ir.decode.cuts import cut_sentence
-from seal_ir.decode.lazy import DEFAULT_BATCH_SIZE, LazyGenerator, decode_under
+from seal_ir.decode.lazy import DEFAULT_BATCH_SIZE, LazyGenerator, settings_for
 from seal_ir.decode.model import Generator
 from seal_ir.decode.rescore import rescore
 from seal_ir.formats.named import Places
@@ -196,7 +196,7 @@ class SealSearcher:
 
     def decode_counted(self, queries: Sequence[str]) -> Decoded:
         """`decode`, and which queries were cut, without a warning: many batches are told of at once."""
-        return decode_under(self.generator, self.index, queries, self.config)
+        return self._model.decode(queries, self.config)
 
     def rescore(self, queries: Sequence[str], keys: Sequence[QueryKeys]) -> list[QueryKeys]:
         """Keys, from wherever they are, with the probabilities that this searcher's model gives them.
@@ -204,7 +204,7 @@ class SealSearcher:
         Raises:
             UsageError: not as many lists of keys as queries, or a key that is none.
         """
-        rescored = rescore(self.generator, queries, keys, self.config.decode)
+        rescored = rescore(self.generator, queries, keys, settings_for(self.index, self.config))
         _warn(cut_sentence(rescored.cut, None, len(queries)))
         return rescored.queries
 

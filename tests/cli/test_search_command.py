@@ -292,3 +292,23 @@ def test_a_real_model_from_a_folder(topics: Path, tmp_path: Path) -> None:
     tokenizer["model"]["merges"].pop()
     (model / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
     assert_fault(spawn("seal_ir.search", *arguments, **one), 1, "index the collection again")
+
+
+@pytest.mark.usefixtures("stubbed")
+def test_topics_with_fewer_pages_than_asked_for_are_told_of(
+    call: Runner, tiny_index: Path, topics: Path, tmp_path: Path
+) -> None:
+    """Where more hits might have more pages, and only there."""
+    arguments = ["--topics", topics, "--index", tiny_index, "--output", tmp_path / "run", "--preset", "paper"]
+    told = "topics have fewer than 2 pages, all that their 1 hits are of; raise --hits for more"
+    pages = ["--max-passage", "--max-passage-hits", 2]
+    n_with_hits = 4
+    result = call(main, *arguments, *pages, "--hits", 1)
+    assert result.code == 0, result.err
+    assert f"{n_with_hits} of {len(TOPICS)} {told}\n" in result.err
+    for more in (
+        [*pages, "--hits", 100],
+        ["--hits", 1],
+        ["--max-passage", "--max-passage-hits", 1, "--hits", 1],
+    ):
+        assert "raise --hits" not in call(main, *arguments, *more).err

@@ -38,8 +38,9 @@ def _rows(*rows: tuple[int, int]) -> np.ndarray:
     return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
 
-def _ranking(query: Query | None = None, n_hits: int = 3) -> Ranking:
-    return Ranking(query or _query(), _ints(0, 2, 2), _rows((4, 3), (1, 5)), False, n_hits)
+def _ranking(query: Query | None = None, n_hits: int = 3, further: tuple[int, ...] = ()) -> Ranking:
+    rows = _rows((4, 3), (1, 5))
+    return Ranking(query or _query(), _ints(0, 2, 2), rows, _ints(*further), False, n_hits)
 
 
 def _flat(streams: Lists) -> tuple[np.ndarray, np.ndarray]:
@@ -56,10 +57,23 @@ def _flat(streams: Lists) -> tuple[np.ndarray, np.ndarray]:
         (lambda: _ranking(_query(unigrams=(7, 5))), r"unigrams\[1\] is not above"),
         (lambda: _ranking(_query(unigrams=(7,))), "1 unigrams have 2 weights"),
         (lambda: _ranking(n_hits=0), "n_hits is 0"),
-        (lambda: Ranking(_query(), _ints(0, 2, 1), _rows((4, 3)), False, 1), "row offsets do not cut"),
-        (lambda: Ranking(_query(), _ints(0, 1), _rows((4, 3)), False, 1), "into 2 keys"),
-        (lambda: Ranking(_query(), _ints(0, 1, 1), _rows((4, 1)), False, 1), r"ends\[0\] is 1, no place"),
-        (lambda: Ranking(_query(), _ints(0, 1, 1), _rows((4, 1 << 40)), False, 1), "no place for a key"),
+        (
+            lambda: Ranking(_query(), _ints(0, 2, 1), _rows((4, 3)), _ints(), False, 1),
+            "row offsets do not cut",
+        ),
+        (lambda: Ranking(_query(), _ints(0, 1), _rows((4, 3)), _ints(), False, 1), "into 2 keys"),
+        (
+            lambda: Ranking(_query(), _ints(0, 1, 1), _rows((4, 1)), _ints(), False, 1),
+            r"ends\[0\] is 1, no place",
+        ),
+        (
+            lambda: Ranking(_query(), _ints(0, 1, 1), _rows((4, 1 << 40)), _ints(), False, 1),
+            "no place for a key",
+        ),
+        (lambda: _ranking(further=(3, 2)), r"further\[1\] is document 2, which is not above the one before"),
+        (lambda: _ranking(further=(2, 2)), r"further\[1\] is document 2, which is not above the one before"),
+        (lambda: _ranking(further=(0, 4)), r"further\[1\] is document 4, .* or holds a located key"),
+        (lambda: Ranking(_query(), _ints(0, 1, 2), _rows((4, 3), (1, 5)), _ints(2), False, 1), "1 further"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(make, message: str) -> None:
@@ -84,11 +98,19 @@ def test_texts_that_were_not_asked_for_are_refused() -> None:
         ranking.score(_ints(1), _ints(0, 4), symbols[:4])
 
 
+@pytest.mark.parametrize("best_only", [False, True])
+def test_a_further_document_without_any_key_is_refused(best_only: bool) -> None:
+    ranking = Ranking(_query(), _ints(0, 0, 0), _rows(), _ints(3), best_only, 1)
+    assert ranking.next(9).tolist() == [3]
+    with pytest.raises(ValueError, match="document 3 holds no key"):
+        ranking.score(_ints(3), *_flat([[5, 7, 20, 22 + 1]]))
+
+
 def test_arrays_of_other_types_are_refused() -> None:
     with pytest.raises(TypeError):
         Cache(100).get(_symbols(1))
     with pytest.raises(TypeError):
-        Ranking(_query(), _symbols(0, 1), _rows((4, 3)), False, 1)
+        Ranking(_query(), _symbols(0, 1), _rows((4, 3)), _ints(), False, 1)
 
 
 def _get(cache: Cache, documents: list[int]) -> tuple[dict[int, list[int]], list[int]]:
@@ -172,7 +194,7 @@ def test_many_candidates_are_ranked_as_the_plain_scorer_does() -> None:
     index, queries = _case(random.Random(2))
     for keys in queries:
         config = RankConfig(max_count=60, smoothing=0.0)
-        exact = plain_rank.scores(index, keys, config)
+        exact = plain_rank.scores(index, keys, config, 20)
         ranked = rank(index, keys, config, 20)
         assert len(ranked) == min(20, len(exact))
         best = sorted(exact.values(), reverse=True)[:20]

@@ -92,7 +92,7 @@ def test_ties_are_broken_by_docid_in_code_point_order() -> None:
         assert [index.docid(hit.document) for hit in hits] == sorted(docids)
 
 
-def test_frequent_keys_add_to_candidates_but_make_none(index: StreamIndex) -> None:
+def test_frequent_keys_make_no_candidates_where_rare_ones_suffice(index: StreamIndex) -> None:
     rare, frequent = _key(index, [A, B, C, D], -0.1), _key(index, [B, C], -0.5)
     assert (rare.count, frequent.count) == (1, 3)
     other = _key(index, [E], -0.7)
@@ -101,7 +101,7 @@ def test_frequent_keys_add_to_candidates_but_make_none(index: StreamIndex) -> No
     w_rare, w_frequent = (_weight(key, index) for key in (rare, frequent))
     assert w_rare > w_frequent
     # [B, C] overlaps the rare key in its only document: it adds nothing there, and nothing is found by it.
-    assert _ranked(index, [rare, frequent, other], config) == [(0, pytest.approx(w_rare**2))]
+    assert _ranked(index, [rare, frequent, other], config, n=1) == [(0, pytest.approx(w_rare**2))]
     both = RankConfig(max_count=2, unigrams=False)
     w_other = _weight(other, index)
     expected = {
@@ -116,7 +116,7 @@ def test_a_frequent_key_can_be_the_best_of_a_candidate(index: StreamIndex) -> No
     rare, frequent = _key(index, [C, D, E], -1.5), _key(index, [B, C], -0.01)
     config = RankConfig(score="max", alpha=1.0, max_count=1, unigrams=False)
     assert _weight(frequent, index) > _weight(rare, index) > 0
-    assert _ranked(index, [rare, frequent], config) == [(2, pytest.approx(_weight(frequent, index)))]
+    assert _ranked(index, [rare, frequent], config, n=1) == [(2, pytest.approx(_weight(frequent, index)))]
 
 
 def test_the_best_of_several_frequent_keys_decides_whether_texts_are_read(index: StreamIndex) -> None:
@@ -127,7 +127,7 @@ def test_the_best_of_several_frequent_keys_decides_whether_texts_are_read(index:
     assert weights == sorted(weights, reverse=True)
     assert weights[-1] > 0
     config = RankConfig(score="max", alpha=1.0, max_count=1, unigrams=False)
-    assert _ranked(index, [below, rare, above], config) == [(2, pytest.approx(weights[0]))]
+    assert _ranked(index, [below, rare, above], config, n=1) == [(2, pytest.approx(weights[0]))]
 
 
 def test_a_frequent_key_longer_than_all_candidates() -> None:
@@ -136,14 +136,14 @@ def test_a_frequent_key_longer_than_all_candidates() -> None:
     index = StreamIndex([[1, 2, *long]] * 3 + [[1, 2, C, F, E]] + [[1, 2, D, D, D]] * 20)
     keys = [_key(index, long, -0.1), _key(index, [C], -0.1)]
     for config in (RankConfig(max_count=1), RankConfig(max_count=1, score="max")):
-        assert [document for document, _ in _ranked(index, keys, config)] == [3]
+        assert [document for document, _ in _ranked(index, keys, config, n=1)] == [3]
 
 
 def test_a_frequent_key_does_not_run_into_the_next_document() -> None:
     streams = [[1, 2, A, B], [1, 2, C, A], [1, 2, D]]
     index = StreamIndex(streams + [[1, 2, B, D, D, A, D]] * 3 + [[1, 2, F, F, F, F]] * 9)
     keys = [_key(index, [A, B], -1.0), _key(index, [C, A], -1.0), _key(index, [A, D], -0.1)]
-    hits = rank(index, QueryKeys(tuple(keys), NONE), RankConfig(max_count=1, unigrams=False), 99)
+    hits = rank(index, QueryKeys(tuple(keys), NONE), RankConfig(max_count=1, unigrams=False), 2)
     assert [[part.key.symbols for part in hit.matched] for hit in hits] == [[(A, B)], [(C, A)]]
 
 

@@ -1,0 +1,94 @@
+"""Which documents are scored for a query: those of its rare keys, and of frequent ones where these are few.
+
+The documents of a frequent key are found in pieces of its rows, so that memory does not depend on how often
+the key occurs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seal_ir.index.batches import pieces
+from seal_ir.index.engine import Ints
+from seal_ir.index.reader import Index
+from seal_ir.records import Key
+
+logger = logging.getLogger(__name__)
+
+# Documents that one frequent key may add; five times what rare keys have on average (docs/scoring.md).
+MOST_FURTHER = 100_000
+_CUT = (
+    "a query's rare keys are in %d documents, %d are wanted, and the next key occurs %d times: only the first"
+    " %d documents with it were scored; [rank] max_count = %d, in a --config file, has all of them scored"
+)
+
+
+class Candidates(NamedTuple):
+    """The documents to score, and where they hold the rare keys.
+
+    Attributes:
+        offsets: int64 [n_keys + 1]; key i was located at `rows[offsets[i]:offsets[i + 1]]`, a frequent one
+            nowhere.
+        rows: int64 [m, 2], document and exclusive end of each occurrence.
+        further: int64 [d], ascending: documents without a rare key.
+    """
+
+    offsets: Ints
+    rows: NDArray[np.int64]
+    further: Ints
+
+
+def find_candidates(index: Index, keys: Sequence[Key], max_count: int, n_hits: int) -> Candidates:
+    """The documents that hold a rare key, F(n) <= max_count; if these are too few, those of frequent ones.
+
+    Frequent keys come by ascending F(n), equal ones in the order given, each with all its documents, until
+    there are `n_hits` or the keys are used up. Of a key that would add more than `MOST_FURTHER` documents
+    (more than `n_hits`, if that is more) the first by number are taken, and that is logged.
+
+    Args:
+        index: where the keys' rows come from.
+        keys: of one query, in the order in which they are taken.
+        max_count: how often a rare key may occur.
+        n_hits: documents wanted.
+    """
+    rare = [i for i, key in enumerate(keys) if key.count <= max_count]
+    found = index.locate(keys[i].ranges for i in rare)
+    sizes = np.zeros(len(keys) + 1, dtype=np.int64)
+    sizes[1:][rare] = np.diff(found.offsets)
+    known = np.unique(found.documents)
+    frequent = sorted(set(range(len(keys))) - set(rare), key=lambda i: (keys[i].count, i))
+    further = _further(index, [keys[i] for i in frequent], known, n_hits)
+    return Candidates(np.cumsum(sizes), np.stack([found.documents, found.ends], axis=1), further)
+
+
+def _further(index: Index, frequent: Sequence[Key], known: Ints, n_hits: int) -> Ints:
+    """Documents of frequent keys that are not among the known ones, ascending."""
+    further = np.empty(0, dtype=np.int64)
+    n_rare, most = len(known), max(MOST_FURTHER, n_hits)
+    for key in frequent:
+        if len(known) >= n_hits:
+            break
+        added = _holders(index, key, known, most + 1)
+        if len(added) > most:
+            logger.warning(_CUT, n_rare, n_hits, key.count, most, key.count)
+            added = added[:most]
+        further, known = np.union1d(further, added), np.union1d(known, added)
+    return further
+
+
+def _holders(index: Index, key: Key, known: Ints, most: int) -> Ints:
+    """The first `most` documents by number that hold a key and are not among the known ones, ascending."""
+    found = np.empty(0, dtype=np.int64)
+    for segment in range(len(key.ranges)):
+        if len(found) == most:  # documents of later segments have higher numbers
+            break
+        for piece in pieces(key.ranges, segment):
+            documents = np.unique(index.locate([piece]).documents)
+            new = np.setdiff1d(documents, known, assume_unique=True)
+            found = np.union1d(found, new)[:most]
+    return found
