@@ -13,16 +13,11 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from seal_ir.errors import InputError, UsageError
+from seal_ir.errors import shown as shown  # most messages of this layer and above are about files
 from seal_ir.formats.compression import READ_SUFFIXES, REFUSED_SUFFIXES, open_bytes
 
 BOM = b"\xef\xbb\xbf"
 _DISK_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
-
-
-def shown(value: object, limit: int = 60) -> str:
-    """The value as it stands in a one-line message: its repr, cut short."""
-    text = repr(value)
-    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def is_file(path: Path) -> bool:

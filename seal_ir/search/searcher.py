@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import logging
+import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from seal_ir.config import SearchConfig
-from seal_ir.config import preset as preset_config
+from seal_ir.arguments import ids, instance, instances, text, text_or_whole, texts, whole
+from seal_ir.config import SearchConfig, chosen
 from seal_ir.decode.beam import Decoded
 from seal_ir.decode.lazy import DEFAULT_BATCH_SIZE, LazyGenerator, decode_under
 from seal_ir.decode.model import Generator
 from seal_ir.decode.rescore import rescore
+from seal_ir.errors import ArgumentError
 from seal_ir.formats.named import Places
-from seal_ir.index.reader import Index
-from seal_ir.index.registry import named_index, registered
+from seal_ir.index.registry import named_index, opened, registered
+from seal_ir.progress import Progress
 from seal_ir.rank import published as published_ranking
 from seal_ir.rank.ranker import rank
 from seal_ir.rank.streams import Streams
@@ -67,14 +69,16 @@ class SealSearcher:
         Raises:
             IndexDirError: there is no sound index.
             UsageError: unknown preset.
-            ValueError: batch_size is less than 1.
+            ArgumentError: batch_size is less than 1, or an argument is of a type that means nothing.
         """
-        if batch_size < 1:
-            raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
-        self.config = config or preset_config(preset)
-        self.batch_size = batch_size
+        self.batch_size = whole(batch_size, "batch_size", 1)
+        self.config = chosen(preset, config)
         self.index_dir = str(index_dir)
-        self.index = Index(index_dir, check="bytes")  # a second for 1 GiB, beside many for the model
+        started = time.monotonic()
+        self.index = opened(index_dir)
+        logger.info(
+            "opened %s: %d documents, %.1f s", self.index_dir, self.num_docs, time.monotonic() - started
+        )
         self._model = LazyGenerator(self.index, model, device, dtype)
         self._streams = Streams(self.index)  # texts of candidates, which recur from query to query
 
@@ -129,88 +133,114 @@ class SealSearcher:
             fields: Lucene's; ignored with a warning.
             strip_segment_id: cut docids at the first `#`.
             remove_dups: keep the first hit of each docid only.
+
+        Raises:
+            ArgumentError: q is no text, or k no integer from 1 on.
         """
         _warn_ignored(query_generator=query_generator, fields=fields)
-        hits = self.hits(self._ranked([q], k)[0])
+        hits = self.hits(self._ranked([text(q, "q")], k)[0])
         return _folded(hits, strip_segment_id, remove_dups)
 
     def batch_search(
         self,
-        queries: Sequence[str],
-        qids: Sequence[str] | None = None,
+        queries: Iterable[str],
+        qids: Iterable[str] | None = None,
         k: int = 10,
         threads: int = 1,
         query_generator: object = None,
         fields: dict[str, float] | None = None,
         *,
-        q_ids: Sequence[str] | None = None,
+        q_ids: Iterable[str] | None = None,
+        progress: bool = False,
     ) -> dict[str, list[Hit]]:
         """`search` for many queries; every qid is in the result, in the order given.
 
         Args:
-            queries: the queries.
-            qids: their ids (FaissSearcher's spelling `q_ids` is understood too).
+            queries: the queries, in anything that has an order: a list, a pandas Series, a generator...
+            qids: their ids by position (FaissSearcher's spelling `q_ids` is understood too); integers, which
+                Pyserini makes of topics' ids, stay integers.
             k: hits per query.
             threads: threads that rank, while the model writes the next batch's keys; the model's own are
                 torch's (`torch.set_num_threads`).
             query_generator: Lucene's; ignored with a warning.
             fields: Lucene's; ignored with a warning.
             q_ids: see `qids`.
+            progress: show on stderr how many queries are done.
 
         Raises:
-            ValueError: as many ids as queries are needed, each once.
+            ArgumentError: a query is no text, or there are not as many ids as queries, each once; k or
+                threads is no integer from 1 on.
         """
         _warn_ignored(query_generator=query_generator, fields=fields)
-        ids = list(qids if qids is not None else q_ids or ())
-        if len(ids) != len(queries) or len(set(ids)) != len(ids):
-            raise ValueError(f"{len(queries)} queries need as many distinct ids, not {len(ids)}")
-        ranked = self._ranked(queries, k, threads)
-        return {qid: self.hits(results) for qid, results in zip(ids, ranked, strict=True)}
+        asked = texts(queries, "queries")
+        known = ids(qids if qids is not None else q_ids if q_ids is not None else (), "qids")
+        if len(known) != len(asked):
+            raise ArgumentError(f"{len(asked)} queries need as many distinct ids, not {len(known)}")
+        ranked = self._ranked(asked, k, threads, Progress(len(asked), "queries") if progress else None)
+        return {qid: self.hits(results) for qid, results in zip(known, ranked, strict=True)}
 
     def doc(self, docid: str | int) -> SealDocument | None:
-        """A document by its id (str) or internal number (int); None if there is none."""
-        number = self.index.number(docid) if isinstance(docid, str) else docid
+        """A document by its id (str) or internal number (int); None if there is none.
+
+        Raises:
+            ArgumentError: neither text nor an integer.
+        """
+        known = text_or_whole(docid, "docid")
+        number = self.index.number(known) if isinstance(known, str) else known
         if number is None or not 0 <= number < self.num_docs:
             return None
         return SealDocument(self.index.documents([number])[0], self.index.raws([number])[0])
 
-    def batch_doc(self, docids: Sequence[str], threads: int = 1) -> dict[str, SealDocument]:
-        """The documents of several ids; absent ids are left out. `threads` is there for Pyserini."""
-        known = {docid: self.index.number(docid) for docid in docids}
+    def batch_doc(self, docids: Iterable[str], threads: int = 1) -> dict[str, SealDocument]:
+        """The documents of several ids; absent ids are left out. `threads` is there for Pyserini.
+
+        Raises:
+            ArgumentError: an id is no text.
+        """
+        known = {docid: self.index.number(docid) for docid in texts(docids, "docids")}
         present = {docid: number for docid, number in known.items() if number is not None}
         numbers = list(present.values())
         documents, raws = self.index.documents(numbers), self.index.raws(numbers)
         found = [SealDocument(*entry) for entry in zip(documents, raws, strict=True)]
         return dict(zip(present, found, strict=True))
 
-    def decode(self, queries: Sequence[str]) -> list[QueryKeys]:
+    def decode(self, queries: Iterable[str]) -> list[QueryKeys]:
         """The keys that the model writes for each query, for `rank`; one batch.
 
         Raises:
-            ModelError: the model cannot be loaded or does not fit the index.
+            ArgumentError: a query is no text.
+            ModelError: the model cannot be loaded, does not fit the index, or gives no numbers.
         """
         decoded = self.decode_counted(queries)
         _warn_truncated(decoded.n_truncated)
         return decoded.queries
 
-    def decode_counted(self, queries: Sequence[str]) -> Decoded:
+    def decode_counted(self, queries: Iterable[str]) -> Decoded:
         """`decode`, and how many queries were cut, without a warning: many batches are told of at once."""
-        return decode_under(self.generator, self.index, queries, self.config)
+        return decode_under(self.generator, self.index, texts(queries, "queries"), self.config)
 
-    def rescore(self, queries: Sequence[str], keys: Sequence[QueryKeys]) -> list[QueryKeys]:
+    def rescore(self, queries: Iterable[str], keys: Iterable[QueryKeys]) -> list[QueryKeys]:
         """Keys, from wherever they are, with the probabilities that this searcher's model gives them.
 
         Raises:
+            ArgumentError: a query is no text, or an entry of `keys` no `QueryKeys`.
             UsageError: not as many lists of keys as queries, or a key that is none.
         """
-        return rescore(self.generator, queries, keys, self.config.decode)
+        asked, found = texts(queries, "queries"), instances(keys, QueryKeys, "keys")
+        return rescore(self.generator, asked, found, self.config.decode)
 
     def rank(self, keys: QueryKeys, k: int, config: SearchConfig | None = None) -> list[Ranked]:
-        """The best k documents for a query's keys, under `config` or the searcher's own."""
-        chosen = config or self.config
-        if chosen.slow_path:
-            return published_ranking.rank(self.index, keys, chosen.rank, k)
-        return rank(self.index, keys, chosen.rank, k, streams=self._streams)
+        """The best k documents for a query's keys, under `config` or the searcher's own.
+
+        Raises:
+            ArgumentError: k is no integer from 1 on, or `keys` or `config` is something else.
+        """
+        instance(keys, QueryKeys, "keys")
+        under = self.config if config is None else instance(config, SearchConfig, "config")
+        k = min(whole(k, "k", 1), self.num_docs)
+        if under.slow_path:
+            return published_ranking.rank(self.index, keys, under.rank, k)
+        return rank(self.index, keys, under.rank, k, streams=self._streams)
 
     def hits(self, ranked: Sequence[Ranked], *, texts: bool = True) -> list[Hit]:
         """Hits of ranked documents, with their texts unless `texts` is false."""
@@ -238,9 +268,10 @@ class SealSearcher:
     ) -> None:
         self.close()
 
-    def _ranked(self, queries: Sequence[str], k: int, threads: int = 1) -> list[list[Ranked]]:
-        if k < 1:
-            raise ValueError(f"k is {k}; it must be at least 1")
+    def _ranked(
+        self, queries: Sequence[str], k: int, threads: int = 1, progress: Progress | None = None
+    ) -> list[list[Ranked]]:
+        k, threads = whole(k, "k", 1), whole(threads, "threads", 1)
         results: list[list[Ranked]] = []
         n_truncated = 0
 
@@ -251,9 +282,13 @@ class SealSearcher:
             return decoded.queries
 
         batches = batched(queries, self.batch_size)
-        with closing(overlapped(batches, keys, lambda item: self.rank(item, k), max(1, threads))) as ranked:
+        with closing(overlapped(batches, keys, lambda item: self.rank(item, k), threads)) as ranked:
             for _, batch_results in ranked:
                 results.extend(batch_results)
+                if progress is not None:
+                    progress.advance(len(batch_results))
+        if progress is not None:
+            progress.close()
         _warn_truncated(n_truncated)
         return results
 
