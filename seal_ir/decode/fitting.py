@@ -16,6 +16,7 @@ from seal_ir.decode.device import log_softmax
 from seal_ir.decode.model import Floats, LanguageModel, Prompt
 from seal_ir.decode.rows import RowsModel
 from seal_ir.decode.seq2seq import Seq2SeqModel, TreeSeq2SeqModel
+from seal_ir.decode.sound import unsound
 from seal_ir.errors import ModelError
 
 logger = logging.getLogger(__name__)
@@ -64,6 +65,8 @@ def _first_that_fits(
     n_vocabulary = int(network.get_output_embeddings().weight.shape[0])
     a, b, c, d, e, f = ((np.arange(6) + 5) % n_vocabulary).tolist()
     expected = [alone((a, b, c), (f, a)), alone((a, b, c), (e, b)), alone((d,), (a, c))]
+    if np.isnan(expected).any():
+        raise unsound(f"{name} in {str(network.dtype).removeprefix('torch.')}")
     tolerance = _TOLERANCE if network.dtype == torch.float32 else _HALF_TOLERANCE
     for kind in kinds:
         try:
