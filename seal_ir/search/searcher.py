@@ -25,7 +25,7 @@ from seal_ir.rank import published as published_ranking
 from seal_ir.rank.ranker import rank
 from seal_ir.rank.streams import Streams
 from seal_ir.records import Hit, QueryKeys, Ranked
-from seal_ir.search.documents import SealDocument, contents, raw
+from seal_ir.search.documents import SealDocument
 from seal_ir.search.pipeline import batched, overlapped
 
 logger = logging.getLogger(__name__)
@@ -248,9 +248,10 @@ class SealSearcher:
             return [Hit(self.index.docid(item.document), item.score, item.document) for item in ranked]
         numbers = [item.document for item in ranked]
         documents, raws = self.index.documents(numbers), self.index.raws(numbers)
+        found = [SealDocument(*entry) for entry in zip(documents, raws, strict=True)]
         return [
-            Hit(document.id, item.score, item.document, contents(document), record or raw(document))
-            for item, document, record in zip(ranked, documents, raws, strict=True)
+            Hit(entry.docid(), item.score, item.document, entry.contents(), entry.raw(), entry)
+            for item, entry in zip(ranked, found, strict=True)
         ]
 
     def close(self) -> None:
