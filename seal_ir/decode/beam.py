@@ -75,8 +75,9 @@ def decode(
 ) -> Decoded:
     """Let the model write keys for a batch of queries.
 
-    Every key occurs in the corpus; a query without text gives none. The result for a query depends on
-    neither the others in the batch nor their order, nor on `rule`.
+    Every key occurs in the corpus; a query without text gives none. But for the model's rounding,
+    which may differ with the shape of the batch, the result for a query depends on neither the others in the
+    batch nor their order; it never depends on `rule`.
 
     Args:
         generator: the model.

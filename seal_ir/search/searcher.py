@@ -34,8 +34,9 @@ logger = logging.getLogger(__name__)
 class SealSearcher:
     """Searches an index with a language model; a drop-in for Pyserini's `LuceneSearcher`.
 
-    The model is loaded when the first query comes. Results depend on neither batch size, nor order of
-    queries, nor threads; a searcher may be used from several threads.
+    The model is loaded when the first query comes. A query's hits depend on other queries, and
+    on torch's threads, by the rounding of the model only, and with batch_size=1 not on other queries at all:
+    docs/limits.md says what is the same byte for byte. A searcher may be used from several threads.
 
     Attributes:
         index: the open index.
