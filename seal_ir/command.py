@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from seal_ir.errors import SealError, UsageError
+from seal_ir.errors import SealError, UsageError, check_range
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -52,12 +52,12 @@ def check_options(options: object, **least: float) -> None:
         **least: the least value of each, by its name there; looked at in this order.
 
     Raises:
-        UsageError: one is below its least.
+        UsageError: one is below its least, or too large.
     """
     for name, smallest in least.items():
         value = getattr(options, name)
-        if value is not None and value < smallest:
-            raise UsageError(f"--{name.replace('_', '-')} is {value}; it must be at least {smallest}")
+        if value is not None:
+            check_range(f"--{name.replace('_', '-')}", value, smallest)
 
 
 def settings_of(options: object, kind: type[Settings]) -> Settings:

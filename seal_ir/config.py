@@ -14,7 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from seal_ir.errors import UsageError, check_least
+from seal_ir.arguments import instance
+from seal_ir.errors import UsageError, check_least, shown
 from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM
 
 # Titles and fields are written to their ends, which costs nothing where they are shorter; this much at most.
@@ -150,7 +151,8 @@ class SearchConfig:
 
     def __post_init__(self) -> None:
         """Refuse kinds that nothing writes, and what the slow path cannot do."""
-        decode = self.decode
+        decode = instance(self.decode, DecodeConfig, "decode")
+        instance(self.rank, RankConfig, "rank")
         allowed = (BODY, TITLE, QUERY, *decode.fields)
         unknown = [kind for kind in self.rank.kinds if kind not in allowed]
         if unknown:
@@ -209,9 +211,19 @@ def preset(name: str) -> SearchConfig:
     Raises:
         UsageError: no preset has this name.
     """
-    if name not in PRESETS:
-        raise UsageError(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}")
+    if not isinstance(name, str) or name not in PRESETS:
+        raise UsageError(f"unknown preset {shown(name)}; choose one of {', '.join(PRESETS)}")
     return PRESETS[name]
+
+
+def chosen(name: str, config: SearchConfig | None) -> SearchConfig:
+    """`config`, else the settings of a preset.
+
+    Raises:
+        ArgumentError: `config` is something else, such as a dict or the settings of one side only.
+        UsageError: no preset has this name.
+    """
+    return preset(name) if config is None else instance(config, SearchConfig, "config")
 
 
 def from_toml(path: Path, base: SearchConfig) -> SearchConfig:

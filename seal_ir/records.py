@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,18 @@ class Ranked(NamedTuple):
     matched: Sequence[ScoredKey]
 
 
+class StoredDocument(Protocol):
+    """A document as Pyserini's code reads it, which takes it for Lucene's."""
+
+    def get(self, field: str) -> str | None:
+        """The text of a field, or None."""
+        ...
+
+    def getField(self, field: str) -> Any:  # noqa: N802 - Lucene's name
+        """A field with a `stringValue()`, or None."""
+        ...
+
+
 @dataclass(slots=True)
 class Hit:
     r"""One ranked document, with the attributes that Pyserini's writers, fusion and rerankers read.
@@ -107,7 +119,8 @@ class Hit:
         lucene_docid: the index's internal document number (the name is Pyserini's).
         contents: `title + "\n" + text`.
         raw: JSON object with id, title and contents.
-        lucene_document: always None: there is no Lucene here.
+        lucene_document: the document, read by `get("raw")`, `get("contents")`, `get("id")` or the name of any
+            field of a stored record; None for a hit without texts. (The name is Pyserini's; no Lucene here.)
     """
 
     docid: str
@@ -115,4 +128,4 @@ class Hit:
     lucene_docid: int = -1
     contents: str | None = None
     raw: str | None = None
-    lucene_document: None = None
+    lucene_document: StoredDocument | None = field(default=None, compare=False, repr=False)

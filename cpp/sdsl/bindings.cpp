@@ -133,6 +133,7 @@ void bind_published(nb::module_& module) {
 }  // namespace
 
 NB_MODULE(_sdsl, module) {
+    nb::set_leak_warnings(false);  // as in _native
     module.def("build", &build, "path"_a, "symbols"_a.noconvert(), "starts"_a.noconvert(), "boundary"_a,
                "temp_dir"_a);
     EngineCalls<SdslEngine>::bind(module);

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from seal_ir.decode.forced import Forced, Scored, forced_roots, steps_of, taken
 from seal_ir.decode.hypotheses import Beams, Candidates, rank_in_group
 from seal_ir.decode.model import Generator, Ints, Prompt, Session
 from seal_ir.decode.prompts import make_prompt, room_for
+from seal_ir.decode.sound import Sound, step_of
 from seal_ir.decode.stopwatch import Stopwatch
 from seal_ir.decode.unconstrained import Unconstrained
 from seal_ir.decode.unigrams import NO_UNIGRAMS, first_unigrams
@@ -38,10 +40,15 @@ class _Job:
     """One decoding: a prompt of one query, the symbols around what it writes, and the keys so far."""
 
     query: int
+    text: str  # of the query
     kind: str
     steps: int
     marks: Marks
     keys: list[Key] = field(default_factory=list)
+
+    def named(self, step: int) -> str:
+        """One of its steps, from 1, for a fault."""
+        return step_of(self.text, self.kind, step)
 
 
 class Decoded(NamedTuple):
@@ -69,8 +76,9 @@ def decode(
 ) -> Decoded:
     """Let the model write keys for a batch of queries.
 
-    Every key occurs in the corpus; a query without text gives none. The result for a query depends on
-    neither the others in the batch nor their order, nor on `rule`.
+    Every key occurs in the corpus; a query without text gives none. But for the model's rounding,
+    which may differ with the shape of the batch, the result for a query depends on neither the others in the
+    batch nor their order; it never depends on `rule`.
 
     Args:
         generator: the model.
@@ -79,6 +87,9 @@ def decode(
         config: beam, steps and what else to write.
         rule: when to enumerate continuations and when to verify them.
         clock: for `Decoded.seconds`; `time.process_time` counts seconds of the processors.
+
+    Raises:
+        ModelError: the model's probabilities are no numbers; names query and step.
     """
     started, watch = clock(), Stopwatch(clock)
     jobs, prompts, cut = _jobs(generator, index, queries, config)
@@ -88,9 +99,10 @@ def decode(
         session = generator.model.start(prompts)
     bodies = np.array([row for row, job in enumerate(jobs) if job.kind == BODY], dtype=np.int64)
     with watch.part("read"):
-        found = first_unigrams(index, session.following, bodies, config.unigrams)
+        first = Sound(session.following, lambda row: jobs[row].named(1))
+        found = first_unigrams(index, first, bodies, config.unigrams)
     unigrams = {jobs[row].query: of_row for row, of_row in zip(bodies.tolist(), found, strict=True)}
-    texts = [(row, queries[jobs[row].query]) for row in bodies.tolist()]
+    texts = [(row, jobs[row].text) for row in bodies.tolist()]
     constraint: Constraint | Unconstrained = Unconstrained(index, generator.title_end, 2 * config.beam, watch)
     if config.constrained:
         constraint = Constraint(index, generator.title_end, 2 * config.beam, rule, watch)
@@ -117,7 +129,8 @@ def _jobs(
         for kind in config.written:
             template = generator.description.prompt(kind)
             made = make_prompt(generator, template, query, room_for(kind, config))
-            jobs.append(_Job(number, kind, config.steps(kind), _FREE if kind == BODY else index.marks(kind)))
+            marks = _FREE if kind == BODY else index.marks(kind)
+            jobs.append(_Job(number, query, kind, config.steps(kind), marks))
             prompts.append(made.prompt)
             note_cut(cut, number, made.limit)
     return jobs, prompts, cut
@@ -153,7 +166,7 @@ class _Search:
         n_vocabulary = self._session.following.n_vocabulary
         plan = self._constraint.plan(beams, n_vocabulary)
         while len(beams.jobs) or forced:
-            following = self._session.following
+            following = Sound(self._session.following, partial(self._named, beams, forced))
             steps = steps_of(forced, n_vocabulary)
             best, logprobs = self._constraint.best(beams, plan, following, steps.rows, steps.tokens)
             beams, parents, tokens = self._grown(beams, best)
@@ -165,6 +178,11 @@ class _Search:
             if len(rows):
                 with self._watch.part("model"):
                     self._session.advance(rows, np.concatenate([tokens[living], steps.tokens[which]]))
+
+    def _named(self, beams: Beams, forced: Sequence[Forced], row: int) -> str:
+        """What a row of the session is for: a beam, or behind these an n-gram of the query."""
+        jobs = {item.row: item.job for item in forced} | dict(enumerate(beams.jobs.tolist()))
+        return self._jobs[jobs[row]].named(beams.symbols.shape[1] + 1)
 
     def _grown(self, beams: Beams, best: Candidates) -> tuple[Beams, Ints, Ints]:
         """Adds a step's keys to the jobs; the new beams, the rows that they continue and by which tokens."""

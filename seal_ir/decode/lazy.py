@@ -6,9 +6,12 @@ Importing this loads no torch; the model's weights do, when they are first asked
 from __future__ import annotations
 
 import logging
+import os
 import threading
+import time
 from collections.abc import Sequence
 
+from seal_ir.arguments import instance
 from seal_ir.config import DecodeConfig, SearchConfig
 from seal_ir.decode import published
 from seal_ir.decode.beam import Decoded, decode
@@ -20,7 +23,6 @@ from seal_ir.index.reader import Index
 from seal_ir.index.steps import fitted, left_out
 
 logger = logging.getLogger(__name__)
-
 DEFAULT_BATCH_SIZE = 8  # queries decoded together; larger batches gain little on a CPU
 
 
@@ -43,7 +45,7 @@ class LazyGenerator:
             dtype: see `load_generator`.
         """
         self._index = index
-        self._given: str | Generator = model if model is not None else index.manifest.model
+        self._given = _chosen(model, index.manifest.model)
         self.name = self._given if isinstance(self._given, str) else index.manifest.model
         self._model = self._given  # by name until the first query
         self._loading = threading.Lock()
@@ -60,7 +62,9 @@ class LazyGenerator:
             if isinstance(self._model, str):
                 from seal_ir.decode.pretrained import load_generator  # torch is loaded here, not before
 
+                started = time.monotonic()
                 self._model = load_generator(self._model, self._device, self._dtype)
+                logger.info("loaded the model %s: %.1f s", self.name, time.monotonic() - started)
             generator = self._model
         if generator.tokenizer.fingerprint != self._index.tokenizer.fingerprint:
             raise ModelError(
@@ -85,6 +89,13 @@ class LazyGenerator:
     def release(self) -> None:
         """Let go of a model that was loaded here; the next query loads it again."""
         self._model = self._given
+
+
+def _chosen(model: object, default: str) -> str | Generator:
+    """The model by name, which may be a path, or loaded."""
+    if isinstance(model, str | os.PathLike):
+        return os.fspath(model)
+    return default if model is None else instance(model, Generator, "model")
 
 
 def settings_for(index: Index, config: SearchConfig) -> DecodeConfig:

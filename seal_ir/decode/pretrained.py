@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, GgufConfig
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    GgufConfig,
+    modeling_gguf_pytorch_utils,
+)
 from transformers.utils import logging as transformers_logging
 
 from seal_ir.decode.adapter import merge_adapter
@@ -179,13 +185,17 @@ def _strip_quantisation(path: Path) -> None:
 def quiet_transformers() -> Iterator[None]:
     """No progress bars of transformers inside the block; the user sees ours."""
     theirs: Any = transformers_logging
+    gguf: Any = modeling_gguf_pytorch_utils  # whose bar asks nobody whether it is wanted
     verbosity, bar = theirs.get_verbosity(), theirs.is_progress_bar_enabled()
+    gguf_bar = getattr(gguf, "tqdm", None)
     theirs.set_verbosity_error()
     theirs.disable_progress_bar()
+    gguf.tqdm = lambda items, **_: items
     try:
         yield
     finally:
         theirs.set_verbosity(verbosity)
+        gguf.tqdm = gguf_bar
         if bar:
             theirs.enable_progress_bar()
 

@@ -22,6 +22,8 @@ from seal_ir.decode.model import Floats, Generator, Ints, Prompt, Session
 from seal_ir.decode.prompts import make_prompt, room_for
 from seal_ir.decode.query_ngrams import NgramNode, query_ngrams
 from seal_ir.decode.rescore import Rescored, cut_of, readings, replaced, rescore
+from seal_ir.decode.sound import Sound, step_of, unsound
+from seal_ir.errors import shown
 from seal_ir.index.reader import Index
 from seal_ir.records import BODY, QUERY, TITLE, Key, QueryKeys, Unigrams
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
@@ -49,6 +51,7 @@ class _Job:
     """One prompt's search: always `beam` hypotheses, dead ones among them, and the keys so far."""
 
     query: int
+    text: str  # of the query
     kind: str
     beams: list[_Beam]
     keys: list[tuple[tuple[int, ...], float]] = field(default_factory=list)
@@ -90,7 +93,7 @@ def _jobs(
         if query.strip():
             made = make_prompt(generator, template, query, room_for(kind, config))
             dead = [_Beam(start, _DEAD)] * (config.beam - 1)
-            jobs.append(_Job(number, kind, [_Beam(start, 0.0), *dead]))
+            jobs.append(_Job(number, query, kind, [_Beam(start, 0.0), *dead]))
             prompts.append(made.prompt)
             note_cut(cut, number, made.limit)
     return jobs, prompts
@@ -101,7 +104,8 @@ def _search(generator: Generator, index: Index, jobs: list[_Job], prompts: list[
     width = len(jobs[0].beams)
     session, n_rows = _session(generator, prompts, width)
     for step in range(1, steps + 1):
-        logprobs = session.following.whole(np.arange(len(jobs) * n_rows))
+        following = Sound(session.following, lambda row: _named(jobs[row // n_rows], step))  # noqa: B023
+        logprobs = following.whole(np.arange(len(jobs) * n_rows))
         rows, tokens = [], []
         for j, job in enumerate(jobs):
             # A model that is not expanded from the start has one row per prompt in the first step.
@@ -120,6 +124,10 @@ def _search(generator: Generator, index: Index, jobs: list[_Job], prompts: list[
             return
         session.advance(np.array(rows), np.array(tokens))
         n_rows = width
+
+
+def _named(job: _Job, step: int) -> str:
+    return step_of(job.text, job.kind, step)
 
 
 class _Attested(NamedTuple):
@@ -221,6 +229,8 @@ def _rescored(
     parts = readings(generator, queries, found, config)
     for prompt, forced, _ in parts:
         logprobs = read_keys(generator.model, prompt, [item.tokens for item in forced])
+        if np.isnan(logprobs).any():
+            raise unsound(f"query {shown(queries[forced[0].query])}: its keys, read again")
         scores.update(
             {(item.query, item.key): logprob for item, logprob in zip(forced, logprobs, strict=True)}
         )

@@ -17,6 +17,7 @@ from seal_ir.config import DecodeConfig
 from seal_ir.decode.cuts import Cut, note_cut
 from seal_ir.decode.model import Generator, NextTokens, Prompt
 from seal_ir.decode.prompts import make_prompt, room_for
+from seal_ir.decode.sound import Sound, step_of
 from seal_ir.errors import UsageError
 from seal_ir.records import BODY, QUERY, UNIGRAM, Key, QueryKeys
 from seal_ir.text.symbols import FIRST_TOKEN
@@ -65,11 +66,12 @@ def rescore(
 
     Raises:
         UsageError: there are not as many lists of keys as queries, or a key holds a symbol no text has.
+        ModelError: the model's probabilities are no numbers; names query and step.
     """
     scores: dict[tuple[int, int], float] = {}
     parts = readings(generator, queries, found, config)
     for group in _groups(parts):
-        scores.update(_read(generator, group))
+        scores.update(_read(generator, queries, group))
     return Rescored(replaced(found, scores), cut_of(parts))
 
 
@@ -147,20 +149,26 @@ def _groups(parts: Sequence[Reading]) -> list[list[Reading]]:
     return [group for group in groups if group]
 
 
-def _read(generator: Generator, group: Sequence[Reading]) -> dict[tuple[int, int], float]:
+def _read(
+    generator: Generator, queries: Sequence[str], group: Sequence[Reading]
+) -> dict[tuple[int, int], float]:
     """Log-probabilities by place of query and key: the prefixes of all keys advance together."""
     session = generator.model.start([part.prompt for part in group])
     scores: dict[tuple[int, Tokens], float] = {(p, ()): 0.0 for p in range(len(group))}
     rows: dict[tuple[int, Tokens], int] = {(p, ()): p for p in range(len(group))}
     longest = max(len(item.tokens) for part in group for item in part.forced)
+
+    def named(row: int) -> str:
+        (p, written) = next(prefix for prefix, its_row in rows.items() if its_row == row)
+        return step_of(queries[group[p].forced[0].query], "given", len(written) + 1)
+
     for depth in range(1, longest + 1):
         grown = sorted(
             {(p, item.tokens[:depth]) for p, part in enumerate(group) for item in part.forced
              if len(item.tokens) >= depth}
         )  # fmt: skip
-        steps = _next(
-            session.following, [(rows.get((p, tokens[:-1]), -1), tokens[-1]) for p, tokens in grown]
-        )
+        pairs = [(rows.get((p, tokens[:-1]), -1), tokens[-1]) for p, tokens in grown]
+        steps = _next(Sound(session.following, named), pairs)
         for (p, tokens), step in zip(grown, steps.tolist(), strict=True):
             scores[p, tokens] = scores[p, tokens[:-1]] + step
         goes_on = {(p, item.tokens[:depth]) for p, part in enumerate(group) for item in part.forced

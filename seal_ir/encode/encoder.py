@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from seal_ir.config import SearchConfig
-from seal_ir.config import preset as preset_config
+from seal_ir.arguments import text, texts
+from seal_ir.config import SearchConfig, chosen
 from seal_ir.decode.beam import Decoded
 from seal_ir.decode.cuts import cut_sentence
 from seal_ir.decode.lazy import LazyGenerator
@@ -15,7 +15,7 @@ from seal_ir.decode.model import Generator
 from seal_ir.encode.vectors import vector
 from seal_ir.errors import InputError
 from seal_ir.formats.files import shown
-from seal_ir.index.reader import Index
+from seal_ir.index.registry import opened
 from seal_ir.keys.files import file_to_read, iter_records
 from seal_ir.records import QueryKeys
 
@@ -41,8 +41,8 @@ class KeyEncoder:
         dtype: str | None = None,
     ) -> None:
         """Open an index; arguments and errors are those of `SealSearcher`."""
-        self.index = Index(index, check="bytes")
-        self.config = config or SearchConfig()
+        self.index = opened(index)
+        self.config = chosen("intersective", config)
         self._model = LazyGenerator(self.index, model, device, dtype)
         self.model = self._model.name
 
@@ -54,9 +54,13 @@ class KeyEncoder:
         """
         return self._model.get()
 
-    def decode(self, queries: Sequence[str]) -> Decoded:
-        """The keys of each query; one batch."""
-        return self._model.decode(queries, self.config)
+    def decode(self, queries: Iterable[str]) -> Decoded:
+        """The keys of each query; one batch.
+
+        Raises:
+            ArgumentError: a query is no text.
+        """
+        return self._model.decode(texts(queries, "queries"), self.config)
 
     def vector(self, keys: QueryKeys) -> dict[str, float]:
         """Texts and weights of keys; see `vectors.vector`."""
@@ -107,8 +111,8 @@ class SealQueryEncoder:
         self._encoder: KeyEncoder | None = None
         self._encoded: Mapping[str, Mapping[str, float]] = {}
         if index is not None:
-            chosen = config or preset_config(preset)
-            self._encoder = KeyEncoder(index, model, config=chosen, device=device, dtype=dtype)
+            config = chosen(preset, config)
+            self._encoder = KeyEncoder(index, model, config=config, device=device, dtype=dtype)
         if encoded_query_dir is not None:
             self._encoded = _read_vectors(Path(encoded_query_dir))
         self.has_model, self.has_encoded_query = index is not None, encoded_query_dir is not None
@@ -128,9 +132,11 @@ class SealQueryEncoder:
         See `vectors.vector` and `ngram_text` for which n-grams there are and how they read.
 
         Raises:
+            ArgumentError: the query is no text.
             ModelError: the model cannot be loaded or does not fit the index.
             InputError: the query is not among the encoded ones.
         """
+        query = text(query, "query")
         if self._encoder is not None:
             decoded = self._encoder.decode([query])
             if decoded.cut:

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from seal_ir.errors import InputError, UsageError
+from seal_ir.errors import shown as shown  # most messages of this layer and above are about files
 from seal_ir.formats.compression import READ_SUFFIXES, REFUSED_SUFFIXES, open_bytes
 from seal_ir.formats.layouts import Documents, without_queries
 from seal_ir.formats.outputs import (
@@ -28,12 +29,6 @@ from seal_ir.formats.pipes import is_special, rereadable
 BOM = b"\xef\xbb\xbf"
 BOM_TEXT = "\ufeff"
 _DISK_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
-
-
-def shown(value: object, limit: int = 60) -> str:
-    """The value as it stands in a one-line message: its repr, cut short."""
-    text = repr(value)
-    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def listed(names: Iterable[str], limit: int = 10) -> str:

@@ -14,7 +14,14 @@ from seal_ir.errors import IndexDirError, InputError, UsageError, check_least
 from seal_ir.index.cutting import Cutter, Progress, Tokenised, tokenised
 from seal_ir.index.engine import EngineSpec
 from seal_ir.index.generations import building, commit, named_by_content
-from seal_ir.index.manifest import FIELDS, LIBRARIES, Manifest, SegmentInfo, tokenizer_name
+from seal_ir.index.given import checked
+from seal_ir.index.manifest import (
+    FIELDS,
+    LIBRARIES,
+    Manifest,
+    SegmentInfo,
+    tokenizer_name,
+)
 from seal_ir.index.memory import MAX_SEGMENT_TOKENS, Budget, Size
 from seal_ir.index.segments import build_segment
 from seal_ir.index.workers import Workers
@@ -74,9 +81,11 @@ def build_index(
     Raises:
         UsageError: `directory` holds something that is not an index, or is being built by another process;
             the memory is too little for any build.
+        ArgumentError: one of `documents` is no `Document` of texts; names its place and what it holds.
         InputError: there are no documents, or one is longer than a segment.
         IndexDirError: the index cannot be written (a full disk), or the engine was not built; memory ran out.
     """
+    documents = checked(documents, options.fields)
     directory = Path(os.path.realpath(directory))  # a link stays, what it leads to is replaced
     if not directory.name:
         raise UsageError(f"{directory}: cannot be an index; name a directory below it")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from seal_ir.arguments import path, text, whole, wholes
 from seal_ir.errors import UsageError
 from seal_ir.index.batches import Occurrences, Successors, merged, rows_of
 from seal_ir.index.documents import DocumentTable
@@ -55,7 +56,7 @@ class Index:
             IndexDirError: not an index, damaged, or of another format.
             UsageError: `check` is neither.
         """
-        self.directory = Path(directory)
+        self.directory = path(directory, "index directory")
         self._opened = open_generation(self.directory, check)
         self.manifest = self._opened.manifest
         if self.manifest.unknown:
@@ -76,10 +77,10 @@ class Index:
             ModelError: the file was no tokenizer.
             IndexDirError: it was another tokenizer.
         """
-        path = self.directory / self.manifest.tokenizer_file
-        tokenizer = TextTokenizer.from_bytes(self._opened.tokenizer, path)
+        file = self.directory / self.manifest.tokenizer_file
+        tokenizer = TextTokenizer.from_bytes(self._opened.tokenizer, file)
         if tokenizer.fingerprint != self.manifest.tokenizer:
-            raise other_tokenizer(path)
+            raise other_tokenizer(file)
         return tokenizer
 
     # n-grams
@@ -174,7 +175,7 @@ class Index:
     def find(self, symbols: Sequence[int]) -> tuple[Range, ...]:
         """Rows of one n-gram per segment, from scratch."""
         ranges = self.everything[None]
-        for symbol in symbols:
+        for symbol in wholes(symbols, "symbols"):
             ranges = self.extend(ranges, np.array([symbol], dtype=np.uint32))
         return tuple(Range(int(lo), int(hi)) for lo, hi in ranges[0])
 
@@ -202,7 +203,7 @@ class Index:
 
     def streams(self, documents: Sequence[int] | Ints) -> list[Symbols]:
         """The symbol streams of documents, each `BOUNDARY title TITLE_END body`, then further fields."""
-        offsets, symbols = self.extract(np.asarray(documents, dtype=np.int64))
+        offsets, symbols = self.extract(wholes(documents, "documents"))
         return [symbols[lo:hi] for lo, hi in zip(offsets[:-1], offsets[1:], strict=True)]
 
     def extract(self, documents: Ints) -> tuple[Ints, Symbols]:
@@ -221,6 +222,7 @@ class Index:
 
     def documents(self, numbers: Sequence[int] | Ints) -> list[Document]:
         """Documents by number, title and text as they were read; further fields as the tokenizer has them."""
+        numbers = wholes(numbers, "documents")
         streams = self.streams(numbers)
         further = [split_further(stream) for stream in streams]
         fields: list[list[int]] = []
@@ -233,15 +235,15 @@ class Index:
         for number, others in zip(numbers, further, strict=True):
             table, local = self._local(int(number))
             decoded = next(texts), next(texts)
-            title, text = table.stored_text(local) or decoded
+            title, body = table.stored_text(local) or decoded
             values = tuple((names[start], next(texts)) for start, _ in others)
-            found.append(Document(table.id(local), title, text, further=values))
+            found.append(Document(table.id(local), title, body, further=values))
         return found
 
     def raws(self, numbers: Sequence[int] | Ints) -> list[str | None]:
         """Documents' records as they were read, by number; None for what was not kept."""
         found: dict[int, str | None] = {}
-        wanted = np.asarray(numbers, dtype=np.int64)
+        wanted = wholes(numbers, "documents")
         segment = self._segment_of(wanted)
         for s in np.unique(segment).tolist():
             local = (wanted[segment == s] - self._bases[s]).tolist()
@@ -251,13 +253,14 @@ class Index:
 
     def docid(self, number: int) -> str:
         """The collection's id of a document."""
-        table, local = self._local(number)
+        known = max(-1, min(whole(number, "document"), self.n_documents))  # of 64 bits
+        table, local = self._local(known)
         return table.id(local)
 
     def number(self, docid: str) -> int | None:
         """The number of the document with this id, or None."""
         for table, base in zip(self._tables, self._bases, strict=False):
-            local = table.number(docid)
+            local = table.number(text(docid, "docid"))
             if local is not None:
                 return local + int(base)
         return None

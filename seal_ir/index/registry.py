@@ -8,10 +8,12 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from seal_ir.errors import UsageError
+from seal_ir.arguments import path
+from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.formats.named import Places
 from seal_ir.index.leftovers import has_beside
 from seal_ir.index.manifest import MANIFEST
+from seal_ir.index.reader import Index
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,24 @@ def named_index(name: str, places: Places) -> IndexEntry:
             return entry
     known = ", ".join(entry.name for entry in entries) or "none"
     raise UsageError(f"{name}: neither an index directory nor a registered index; registered are: {known}")
+
+
+def opened(directory: str | Path) -> Index:
+    """The index of a directory, its bytes checked: a second for 1 GiB, beside many for a model.
+
+    Raises:
+        IndexDirError: there is no sound index; says so where the name is that of a registered one.
+        ArgumentError: it is no path.
+    """
+    folder = path(directory, "index directory")
+    if not folder.exists():
+        names = [entry.name for entry in registered(Places.from_environment())]
+        if str(directory) in names:
+            raise IndexDirError(
+                f"{directory}: no such directory, but the name of a registered index; open it with "
+                f"SealSearcher.from_prebuilt_index({str(directory)!r}), whose index_dir is its directory"
+            )
+    return Index(folder, check="bytes")
 
 
 def index_directory(name: str, places: Places) -> Path:

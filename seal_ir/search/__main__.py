@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from seal_ir.formats.trec import RunWriter
 from seal_ir.index.engine import utf8
 from seal_ir.index.registry import index_directory, index_for
 from seal_ir.progress import Progress
+from seal_ir.rank.ranker import weigh
 from seal_ir.records import Hit, Query, QueryKeys
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.hybrid import Hybrid, hybrid_with
@@ -36,6 +37,11 @@ from seal_ir.search.searcher import SealSearcher
 from seal_ir.search.stored import StoredKeys
 
 _NAMED = 10  # topics without hits that are named on stderr
+_SMOOTHED = "in a very small collection smoothing leaves no key a weight; try --preset paper"
+_UNLIKELY = (
+    "to the model no key is likelier than the collection makes it by chance; search with a model that was "
+    "trained to write passages from questions (docs/training.md)"
+)
 Decode = Callable[[Sequence[Query]], Decoded]
 
 
@@ -82,7 +88,7 @@ def main(arguments: list[str]) -> int:
     with ExitStack() as stack:
         for writer in writers:
             stack.enter_context(writer)
-        without = _search(_Sources(searcher, decode, hybrid), topics, configs, writers, args)
+        without, reasons = _search(_Sources(searcher, decode, hybrid), topics, configs, writers, args)
     about |= {"n_topics": len(topics), "seconds": round(time.monotonic() - started, 1)}
     if hybrid is not None:
         about["fusion"] = hybrid.description()
@@ -91,21 +97,31 @@ def main(arguments: list[str]) -> int:
             continue
         _save_config(path, config, searcher, args, about)
         print(path)
-    _tell_without(without, topics, configs, hybrid)
+    _tell_without(without, topics, reasons, hybrid)
     return 0
 
 
 def _tell_without(
-    without: list[str], topics: list[Query], configs: list[SearchConfig], hybrid: Hybrid | None
+    without: list[str], topics: list[Query], reasons: Collection[str], hybrid: Hybrid | None
 ) -> None:
     if without:
         some = ", ".join(without[:_NAMED]) + (", ..." if len(without) > _NAMED else "")
         whose = " of SEAL's" if hybrid else ""
         print(f"{len(without)} of {len(topics)} topics have no hits{whose}: {some}", file=sys.stderr)
-    if len(without) == len(topics) and any(config.rank.smoothing > 0 for config in configs):
-        print(
-            "in a very small collection smoothing leaves no key a weight; try --preset paper", file=sys.stderr
-        )
+    if len(without) == len(topics) and reasons:
+        print(_SMOOTHED if _SMOOTHED in reasons else _UNLIKELY, file=sys.stderr)
+
+
+def _reasons(searcher: SealSearcher, keys: QueryKeys, configs: Sequence[SearchConfig]) -> Iterator[str]:
+    """Why the keys of a topic bring no hits: it is tried whether some would without smoothing."""
+    for config in configs:
+        plain = replace(config, rank=replace(config.rank, smoothing=0.0))
+        counting = [key for key in keys.keys if key.kind in config.rank.kinds]
+        if config.rank.weight == "lm-fm" and counting and not config.rank.length:
+            if searcher.rank(keys, 1, plain):
+                yield _SMOOTHED
+            elif not weigh(keys, plain.rank, searcher.index.n_tokens):
+                yield _UNLIKELY
 
 
 def _decoding(
@@ -130,14 +146,19 @@ def _search(
     configs: list[SearchConfig],
     writers: list[RunWriter],
     args: argparse.Namespace,
-) -> list[str]:
-    """Decode each batch once and rank it under every config; returns the topics that SEAL has no hits for."""
+) -> tuple[list[str], set[str]]:
+    """Decode each batch once and rank it under every config.
+
+    Returns:
+        The topics that SEAL has no hits for, and reasons why keys of such brought none.
+    """
     searcher, decode, hybrid = sources
     progress = Progress(len(topics), "queries")
     without = []
     short: set[str] = set()
     passage = ""
     cut = CutQueries()
+    reasons: set[str] = set()
 
     def decoded(batch: Sequence[Query]) -> list[QueryKeys]:
         found = decode(batch)
@@ -146,6 +167,8 @@ def _search(
 
     def ranked(keys: QueryKeys) -> list[list[Hit]]:
         rankings = [searcher.rank(keys, args.hits, config) for config in configs]
+        if not any(rankings):
+            reasons.update(_reasons(searcher, keys, configs))
         return [searcher.hits(ranking, texts=False) for ranking in rankings]
 
     with closing(overlapped(batched(topics, args.batch_size), decoded, ranked, args.threads)) as results:
@@ -173,7 +196,7 @@ def _search(
         )
     if passage:
         print(f"{passage} and the like were written as page ids; --max-passage writes pages", file=sys.stderr)
-    return without
+    return without, reasons
 
 
 def _passage(hits: list[Hit], delimiter: str) -> str:

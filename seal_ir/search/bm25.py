@@ -67,10 +67,11 @@ def search(lucene: Path, topics: Sequence[Query], config: Bm25Config) -> Iterato
     """
     searcher = lucene_searcher(lucene)
     searcher.set_bm25(config.k1, config.b)
+    k = min(config.hits, max(1, searcher.num_docs))  # Java's integers are smaller than ours
     for at in range(0, len(topics), _BATCH):
         batch = topics[at : at + _BATCH]
         texts, qids = [topic.text for topic in batch], [topic.id for topic in batch]
-        found = searcher.batch_search(texts, qids, k=config.hits, threads=config.threads)
+        found = searcher.batch_search(texts, qids, k=k, threads=config.threads)
         for topic in batch:
             yield topic, [Hit(str(entry.docid), float(entry.score)) for entry in found[topic.id]]
     searcher.close()

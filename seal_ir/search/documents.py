@@ -5,12 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seal_ir.formats.json_text import json_line
+from seal_ir.formats.jsonlines import Malformed, parse_object
 from seal_ir.records import Document
+
+
+@dataclass(frozen=True, slots=True)
+class StoredField:
+    """A field of a document, as Lucene's `IndexableField` gives it."""
+
+    _value: str
+
+    def stringValue(self) -> str:  # noqa: N802 - Lucene's name
+        """Its text."""
+        return self._value
 
 
 @dataclass(frozen=True, slots=True)
 class SealDocument:
     """A document as `searcher.doc()` returns it, with Pyserini's accessor methods.
+
+    It stands for Lucene's document as well, in hits and in `lucene_document`: Pyserini's own code reads that
+    with `get` and `getField`.
 
     Attributes:
         document: id, title and text.
@@ -28,9 +43,9 @@ class SealDocument:
         """The collection's id."""
         return self.document.id
 
-    def lucene_document(self) -> None:
-        """None: there is no Lucene here."""
-        return
+    def lucene_document(self) -> SealDocument:
+        """Itself: there is no Lucene here, but all that Pyserini asks of its documents."""
+        return self
 
     def contents(self) -> str:
         """Title, a line feed and the text; the text alone where there is no title."""
@@ -41,7 +56,11 @@ class SealDocument:
         return raw(self.document) if self.record is None else self.record
 
     def get(self, field: str) -> str | None:
-        """A field by name (id, title, text, contents, raw; of a further one a value a line), or None."""
+        """A field by name, or None.
+
+        These are id, title, text, contents, raw; a further one, a value a line; and whatever else the stored
+        record has, where it is a JSON object: text as it is, all other values as JSON.
+        """
         values = {
             "id": self.document.id,
             "title": self.document.title,
@@ -50,7 +69,22 @@ class SealDocument:
             "raw": self.raw(),
         }
         further = [value for name, value in self.document.further if name == field]
-        return "\n".join(further) if further else values.get(field)
+        if further or field in values:
+            return "\n".join(further) if further else values[field]
+        return self._recorded(field)
+
+    def getField(self, field: str) -> StoredField | None:  # noqa: N802 - Lucene's name
+        """A field that says its text as Lucene's do, or None; see `get`."""
+        value = self.get(field)
+        return None if value is None else StoredField(value)
+
+    def _recorded(self, field: str) -> str | None:
+        """A field of the record's own; it is read when it is asked for."""
+        record = None if self.record is None else parse_object(self.record)
+        if record is None or isinstance(record, Malformed) or record.get(field) is None:
+            return None
+        value = record[field]
+        return value if isinstance(value, str) else json_line(value)
 
 
 def contents(document: Document) -> str:

@@ -52,7 +52,7 @@ class ExampleOptions:
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
         check_least(self, spans=0, span_words=1, titles=0)
-        check_least(self, document_spans=0, document_titles=0, values=0, lower=0)
+        check_least(self, document_spans=0, document_titles=0, values=0, lower=0.0)
         if not self.temperature > 0:
             raise UsageError(f"temperature is {self.temperature}; it must be above 0")
 

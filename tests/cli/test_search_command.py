@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from seal_ir.formats.trec import read_run
 from seal_ir.search.__main__ import main
 from tests import tiny
 from tests.commands import ASCII_LOCALE, Runner, assert_fault, spawn
+from tests.stub import StubModel
 from tests.stubbed import Stubbed
 
 TOPICS = [
@@ -163,6 +166,9 @@ def test_msmarco_output(call: Runner, tiny_index: Path, topics: Path, tmp_path: 
         (["--preset", "bm25"], "unknown preset 'bm25'; choose one of lm, lm-fm, intersective, paper"),
         (["--preset", "lm", "bm25"], "unknown preset 'bm25'"),
         (["--hits", "0"], "--hits is 0; it must be at least 1"),
+        (["--hits", str(10**30)], f"--hits is {10**30}; it must be at most {(1 << 63) - 1}"),
+        (["--batch-size", str(1 << 63)], f"--batch-size is {1 << 63}; it must be at most {(1 << 63) - 1}"),
+        (["--beam", str(10**30)], f"beam is {10**30}; it must be at most {(1 << 63) - 1}"),
         (["--batch-size", "0"], "--batch-size is 0"),
         (["--threads", "-1"], "--threads is -1"),
         (["--beam", "0"], "beam is 0"),
@@ -312,3 +318,35 @@ def test_topics_with_fewer_pages_than_asked_for_are_told_of(
         ["--max-passage", "--max-passage-hits", 1, "--hits", 1],
     ):
         assert "raise --hits" not in call(main, *arguments, *more).err
+
+
+@pytest.mark.parametrize(("model", "told"), [("echo", "try --preset paper"), ("uniform", "docs/training.md")])
+def test_e17_why_there_are_no_hits_at_all_is_tried_before_it_is_told(
+    tiny_index: Path, topics: Path, tmp_path: Path, call: Runner, stubbed: Stubbed, model: str, told: str
+) -> None:
+    """Smoothing is blamed where hits would be there without it; else the model, whose keys are unlikely."""
+    if model == "uniform":
+        flat = StubModel(tiny.tokenizer().n_vocabulary, max_tokens=512, levels=1)
+        stubbed.load_generator = lambda *_: replace(tiny.generator(), model=flat)  # type: ignore[method-assign]
+        sys.modules["seal_ir.decode.pretrained"].load_generator = stubbed.load_generator  # type: ignore[attr-defined]
+    (tmp_path / "smooth.toml").write_text("[rank]\nsmoothing = 1e6\n", encoding="utf-8")  # as if very small
+    arguments = ["--topics", topics, "--index", tiny_index, "--output", tmp_path / "run"]
+    result = call(main, *arguments, "--preset", "lm-fm", "--config", tmp_path / "smooth.toml")
+    assert (result.code, (tmp_path / "run").read_bytes()) == (0, b"")
+    told_lines = [line for line in result.err.splitlines() if "try --preset" in line or "docs/" in line]
+    assert len(told_lines) == 1
+    assert told in told_lines[0]
+    paper = call(main, *arguments, "--preset", "paper")
+    assert bool((tmp_path / "run").read_bytes()) == (model == "echo")
+    assert ("docs/training.md" in paper.err) == (model == "uniform")
+
+
+def test_f4_as_many_hits_as_64_bits_hold(
+    tiny_index: Path, topics: Path, tmp_path: Path, call: Runner, stubbed: Stubbed
+) -> None:
+    runs = []
+    for hits in (100, (1 << 63) - 1):
+        arguments = ["--topics", topics, "--index", tiny_index, "--output", tmp_path / "run", "--hits", hits]
+        assert call(main, *arguments, "--preset", "paper").code == 0
+        runs.append((tmp_path / "run").read_bytes())
+    assert runs[0] == runs[1] != b""

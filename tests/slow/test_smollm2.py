@@ -73,6 +73,16 @@ def test_c5_logprobs_of_keys_do_not_depend_on_batch_size_and_order(decoded) -> N
             assert theirs_keys == pytest.approx(ours_keys, rel=0, abs=NEAR)
 
 
+def test_e12_one_query_at_a_time_has_the_same_bits_in_any_order(
+    index_dir: Path, generator: Generator, queries: list[str], decoded: dict[str, list[QueryKeys]]
+) -> None:
+    index = Index(index_dir)
+    again = [decode(generator, index, [query], CONFIG.decode).queries[0] for query in queries[::-1]][::-1]
+    for ours, theirs in zip(decoded["batch 1"], again, strict=True):
+        assert ours.keys == theirs.keys
+        assert ours.unigrams.logprobs.tolist() == theirs.unigrams.logprobs.tolist()
+
+
 @pytest.mark.parametrize("name", sorted(name for name, c in PRESETS.items() if not c.decode.fields))
 def test_c5_hits_do_not_depend_on_batch_size_and_order(index_dir: Path, decoded, name: str) -> None:
     """Scores agree within 1e-4: absolutely where they are weights, relatively where they are sums of squares.

@@ -22,8 +22,13 @@ def test_the_first_setting_below_its_least_is_named() -> None:
     check_least(Counted(hits=1, share=0.0), hits=1, share=0.0)
     with pytest.raises(UsageError, match=r"^share is -1; it must be at least 0\.0$"):
         check_least(Counted(hits=0, share=-1), share=0.0, hits=1)
-    with pytest.raises(UsageError, match=r"^share is nan; it must be at least 0$"):
-        check_least(Counted(share=math.nan), share=0)
+    with pytest.raises(UsageError, match=r"^share is nan; it must be at least 0\.0$"):
+        check_least(Counted(share=math.nan), share=0.0)
+    for value, seen in ((2.5, r"2\.5 \(float\)"), (True, r"True \(bool\)"), ("3", r"'3' \(str\)")):
+        with pytest.raises(UsageError, match=f"^hits is {seen}; it must be an integer$"):
+            check_least(Counted(hits=value), hits=1)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^share is '3' \(str\); it must be a number$"):
+        check_least(Counted(share="3"), share=0.0)  # type: ignore[arg-type]
 
 
 def test_options_are_named_as_they_are_spelled() -> None:

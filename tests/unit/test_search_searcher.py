@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import multiprocessing
@@ -56,9 +57,10 @@ def test_d14_hits_have_their_texts(searcher: SealSearcher) -> None:
     assert first.raw is not None
     assert json.loads(first.raw) == {"id": "d4", "title": "Tokyo", "contents": first.contents}
     assert DOCUMENTS[first.lucene_docid].id == "d4"
-    assert first.lucene_document is None
+    assert first.lucene_document is not None
     bare = searcher.hits(searcher.rank(searcher.decode(["the highest mountain"])[0], 1), texts=False)
     assert (bare[0].docid, bare[0].contents, bare[0].raw) == ("d3#0", None, None)
+    assert bare[0].lucene_document is None
 
 
 def test_b8_k_larger_than_the_corpus(searcher: SealSearcher) -> None:
@@ -104,9 +106,11 @@ def test_c5_batch_size_and_order_do_not_matter(
 
 
 def test_qids_must_fit(searcher: SealSearcher) -> None:
-    for qids in (None, ["1"], ["1", "1"], ["1", "2", "3"]):
+    for qids in (None, ["1"], ["1", "2", "3"]):
         with pytest.raises(ValueError, match="2 queries need as many distinct ids"):
             searcher.batch_search(["a", "b"], qids)
+    with pytest.raises(ValueError, match=r"qids\[1\] is '1' again, after qids\[0\]"):
+        searcher.batch_search(["a", "b"], ["1", "1"])
 
 
 def test_batch_size_must_be_positive(tiny_index: Path) -> None:
@@ -137,10 +141,48 @@ def test_the_accessors_of_a_document(searcher: SealSearcher) -> None:
     )
     assert (document.get("title"), document.get("text")) == ("Paris", tiny.SENTENCES[0])
     assert document.get("abstract") is None
-    assert document.lucene_document() is None
+    assert document.lucene_document() == document
     untitled = searcher.doc("d6")
     assert untitled is not None
     assert untitled.contents() == tiny.LITERAL
+
+
+def test_e18_hits_hold_a_document_that_is_read_as_lucene_s(tmp_path: Path) -> None:
+    record = {"id": "d1", "contents": "Paris\nin France", "url": "http://é.example/", "year": 1889,
+              "no": None, "tags": ["a", "b"], "geo": {"lat": 48.9}, "ok": True}  # fmt: skip
+    line = json.dumps(record, ensure_ascii=False)
+    documents = [
+        Document("d1", "Paris", "in France", line, (("docid", "x y"), ("docid", "z"))),
+        Document("d2#0", "", "in England"),
+        Document("d3", "", "no JSON", "d3\tno JSON"),
+        Document("d4", "", "no object", "[1]"),
+    ]
+    tiny.build(tmp_path / "index", documents, store_raw=True, fields=("docid",))
+    searcher = SealSearcher(tmp_path / "index", tiny.generator(), preset="paper")
+    (hit,) = searcher.search("Paris in France", k=1)
+    ours = hit.lucene_document
+    assert ours is not None
+    assert ours.get("raw") == ours.getField("raw").stringValue() == line == hit.raw
+    expected = {"id": "d1", "contents": "Paris\nin France", "title": "Paris", "text": "in France",
+                "docid": "x y\nz", "url": "http://é.example/", "year": "1889", "tags": '["a", "b"]',
+                "geo": '{"lat": 48.9}', "ok": "true"}  # fmt: skip
+    stored = searcher.doc("d1")
+    for field, value in expected.items():
+        for document in (ours, stored, stored and stored.lucene_document()):
+            assert document is not None
+            assert document.get(field) == document.getField(field).stringValue() == value
+    for field in ("no", "lat", ""):
+        assert ours.get(field) is ours.getField(field) is None
+    (stripped,) = searcher.search("in England", k=1, strip_segment_id=True)
+    assert stripped.lucene_document is not None
+    assert (stripped.docid, stripped.lucene_document.getField("id").stringValue()) == ("d2", "d2#0")
+    for docid in ("d2#0", "d3", "d4"):
+        other = searcher.doc(docid)
+        assert other is not None
+        assert other.get("url") is None
+        assert other.get("id") == docid
+    again = copy.deepcopy(hit)
+    assert (again, again.lucene_document) == (hit, ours)
 
 
 def test_batch_doc(searcher: SealSearcher) -> None:
