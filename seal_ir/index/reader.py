@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.index.batches import Occurrences, Successors, merged, rows_of
 from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine, Ints, open_engine
-from seal_ir.index.manifest import REBUILD, check_files, read_manifest
+from seal_ir.index.manifest import REBUILD, Manifest, check_files, read_manifest
 from seal_ir.index.segments import ENGINE_FILE
 from seal_ir.records import TITLE, Document, Range
 from seal_ir.text.symbols import (
@@ -40,6 +40,8 @@ _CHECKSUM_LIMIT = 1 << 30  # bytes read for checksums when they are asked for; b
 class Index:
     """An index opened for reading. Safe to use from several threads; answers never change.
 
+    Copied or pickled it is opened again by its path, which fails if it has been rebuilt meanwhile.
+
     Attributes:
         directory: where it lies.
         manifest: what it holds.
@@ -58,6 +60,7 @@ class Index:
             IndexDirError: not an index, damaged, or of another format.
         """
         self.directory = Path(directory)
+        self._place, self._check = self.directory.absolute(), check  # to open it again from anywhere
         self.manifest = read_manifest(self.directory)
         limit = {"sizes": 0, "bytes": _CHECKSUM_LIMIT}[check]
         check_files(self.directory, self.manifest, max_bytes=limit)
@@ -77,6 +80,9 @@ class Index:
             for folder, size in zip(folders, sizes, strict=True)
         ]
         self._bases = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _opened_again, (self._place, self._check, self.manifest)
 
     @cached_property
     def tokenizer(self) -> TextTokenizer:
@@ -278,3 +284,13 @@ class Index:
     def _local(self, number: int) -> tuple[DocumentTable, int]:
         segment = int(self._segment_of(np.array([number], dtype=np.int64))[0])
         return self._tables[segment], number - int(self._bases[segment])
+
+
+def _opened_again(place: Path, check: Check, manifest: Manifest) -> Index:
+    """The index of another process or searcher, of which this is the manifest."""
+    index = Index(place, check)
+    if index.manifest != manifest:
+        raise IndexDirError(
+            f"{place}: has been rebuilt since the index that is copied here was opened; open it anew"
+        )
+    return index
