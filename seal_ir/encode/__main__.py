@@ -11,6 +11,7 @@ from pathlib import Path
 
 from seal_ir.command import run
 from seal_ir.config import configured
+from seal_ir.decode.lazy import use_threads
 from seal_ir.encode.encoder import KeyEncoder
 from seal_ir.encode.options_command import Options, parse
 from seal_ir.encode.vectors import useful
@@ -36,7 +37,7 @@ def main(arguments: list[str]) -> int:
     encoder = KeyEncoder(
         directory, options.encoder, config=config, device=options.device, dtype=options.dtype
     )
-    _set_threads(options.threads)
+    use_threads(options.threads)
     encoder.load()  # a model that cannot be loaded is told before any output is opened
     made = KeysMade.of(encoder.index, encoder.model, options.dtype or "float32", config)
     started = time.monotonic()
@@ -94,12 +95,6 @@ def _index_directory(options: Options, places: Places) -> Path:
     entry = index_for(options.corpus, places)
     print(f"index: {entry.name} ({entry.directory})", file=sys.stderr)
     return entry.directory
-
-
-def _set_threads(n: int) -> None:
-    import torch
-
-    torch.set_num_threads(n)
 
 
 if __name__ == "__main__":

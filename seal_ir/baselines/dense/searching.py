@@ -12,6 +12,7 @@ from seal_ir.baselines.dense.index_dir import is_faiss_index
 from seal_ir.errors import IndexDirError, ModelError, SealError, check_least
 from seal_ir.pyserini_plugin import faiss_searcher
 from seal_ir.records import Hit, Query
+from seal_ir.threads import capped
 
 _BATCH = 64  # topics searched at a time
 
@@ -54,7 +55,7 @@ def search(
     for at in range(0, len(topics), _BATCH):
         batch = topics[at : at + _BATCH]
         texts, qids = [topic.text for topic in batch], [topic.id for topic in batch]
-        found = searcher.batch_search(texts, qids, k=k, threads=config.threads)
+        found = searcher.batch_search(texts, qids, k=k, threads=capped(config.threads))
         for topic in batch:
             yield topic, [Hit(str(entry.docid), float(entry.score)) for entry in found[topic.id]]
 
