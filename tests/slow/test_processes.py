@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import copy
 import multiprocessing
+import os
+import resource
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -57,3 +61,25 @@ def test_no10_a_copied_searcher_loads_its_model_again(searcher: SealSearcher) ->
     copied = copy.deepcopy(searcher)
     assert copied.generator is not searcher.generator
     assert [hit.docid for hit in copied.search(QUERIES[0])] == [hit.docid for hit in hits]
+
+
+def test_no9_two_searches_side_by_side_take_little_more_work_than_one(
+    searcher: SealSearcher, tmp_path: Path
+) -> None:
+    topics = tmp_path / "topics.tsv"
+    topics.write_text("".join(f"{n}\t{query}\n" for n, query in enumerate(QUERIES)), encoding="utf-8")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OMP_")}
+
+    def cpu_seconds(n: int) -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = [sys.executable, "-m", "seal_ir.search", "--topics", str(topics), "--device", "cpu"]
+        command += ["--index", searcher.index_dir, "--beam", "5", "--output"]
+        started = [
+            subprocess.Popen([*command, str(tmp_path / f"{n}.{i}.trec")], env=environment) for i in range(n)
+        ]
+        assert [process.wait() for process in started] == [0] * n
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    one, two = cpu_seconds(1), cpu_seconds(2)
+    assert two / 2 <= 1.3 * one

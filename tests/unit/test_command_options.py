@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import re
 import sys
 import zipfile
@@ -152,6 +153,55 @@ def test_no9_every_command_that_runs_a_model_has_threads(
     actions = parser_of(command, monkeypatch)._actions
     (threads,) = (action for action in actions if "--threads" in action.option_strings)
     assert threads.default == 3
+
+
+def test_no9_commands_let_openmps_threads_sleep(call: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    for policy, expected in ((None, "PASSIVE"), ("ACTIVE", "ACTIVE")):
+        monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+        if policy:
+            monkeypatch.setenv("OMP_WAIT_POLICY", policy)
+        assert call(list_commands).code == 0
+        assert os.environ["OMP_WAIT_POLICY"] == expected
+
+
+RUN_MODELS = {
+    "baselines.expansions": ["--topics", "{topics}", "--output", "{tmp}/x", "--model", "{llama}"],
+    "search": [
+        "--topics",
+        "{topics}",
+        "--index",
+        "{index}",
+        "--output",
+        "{tmp}/x.trec",
+        "--model",
+        "{llama}",
+    ],
+    "encode": [
+        *("input", "--corpus", "{topics}", "output", "--embeddings", "{tmp}/x.jsonl"),
+        *("encoder", "--index", "{index}", "--encoder", "{llama}"),
+    ],
+}
+
+
+@pytest.mark.parametrize("command", RUN_MODELS)
+def test_no9_a_model_runs_on_the_threads_that_were_given(
+    command: str, call: Runner, tiny_index: Path, llama: Path, tmp_path: Path
+) -> None:
+    import torch
+
+    (tmp_path / "topics.tsv").write_text("1\twhere does a whale live\n", encoding="utf-8")
+    places = {"topics": tmp_path / "topics.tsv", "index": tiny_index, "tmp": tmp_path, "llama": llama}
+    words = [word.format(**places) for word in RUN_MODELS[command]]
+    main = importlib.import_module(f"seal_ir.{command}.__main__").main
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        done = call(main, *words, "--device", "cpu", "--threads", 2)
+        assert done.code == 0, done.err
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 # Pyserini's options
