@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -55,7 +54,7 @@ class Decoded(NamedTuple):
 
     queries: list[QueryKeys]
     n_truncated: int
-    seconds: Mapping[str, float] = MappingProxyType({})
+    seconds: Mapping[str, float] = {}  # read-only by its type; a proxy cannot be pickled
 
 
 def decode(

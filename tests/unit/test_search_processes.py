@@ -23,6 +23,8 @@ from seal_ir.encode.encoder import SealQueryEncoder
 from seal_ir.errors import IndexDirError, ModelError
 from seal_ir.index.reader import Index
 from seal_ir.rank.streams import Streams
+from seal_ir.search.fusion import Fusion
+from seal_ir.search.hybrid import Hybrid
 from seal_ir.search.searcher import SealSearcher
 from tests import tiny
 
@@ -153,6 +155,22 @@ def test_no10_a_copied_index_encoder_and_cache_work(
     assert again.manifest == index.manifest
     assert len(list(copied(streams).read(index.everything[0][:1]))) == 1
     assert copied(encoder).encode(QUERIES[0]) == expected
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickled])
+def test_no10_what_searchers_hand_out_and_a_hybrid_can_be_copied(copied, tiny_index: Path) -> None:
+    searcher = SealSearcher(tiny_index, tiny.generator(), preset="paper")
+    decoded = searcher.decode_counted([QUERIES[0]])
+    ranked = searcher.rank(copied(decoded).queries[0], 3)
+    assert ranked
+    hits = searcher.hits(ranked)
+    again = copied(ranked)
+    assert [list(item.matched) for item in again] == [list(item.matched) for item in ranked]
+    assert searcher.hits(again) == copied(hits) == hits
+    assert copied(searcher.decode_counted([""])).n_truncated == 0
+    hybrid = Hybrid({"q": [("d1", 2.0)]}, Fusion(), 3, {"run": "x"})
+    assert copied(hybrid).rankings("q", [hits]) == hybrid.rankings("q", [hits])
+    assert copied(hybrid).description() == hybrid.description()
 
 
 def test_no10_an_index_that_was_rebuilt_since_it_was_pickled_is_refused(tmp_path: Path) -> None:
