@@ -14,6 +14,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from seal_ir.errors import SealError, UsageError, check_range
+from seal_ir.threads import wait_passively
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -23,6 +24,7 @@ Settings = TypeVar("Settings", bound="DataclassInstance")
 
 def run(main: Callable[[list[str]], int]) -> NoReturn:
     """Run a command on `sys.argv` and exit: 0 done, 1 failed, 2 bad usage, 130 interrupted."""
+    wait_passively()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # closed by the caller
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]

@@ -25,6 +25,8 @@ from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.formats.jsonlines import Malformed, parse_object
 from seal_ir.formats.outputs import scratch_folder
 from seal_ir.formats.passages import json_document
+from seal_ir.options import CommandParser
+from seal_ir.threads import capped
 
 MIN_JAVA = 21  # class files of version 65, in the jars of every Pyserini from 0.44 on
 _WARNING_JAVA = 23  # from here on Java and Lucene 9 warn about each other, with no harm done
@@ -286,7 +288,7 @@ def _index(folder: Path, built: Path, threads: int) -> str:
         "--input": str(folder),
         "--index": str(built),
         "--generator": "DefaultLuceneDocumentGenerator",
-        "--threads": str(threads),
+        "--threads": str(capped(threads)),
     }
     command = [sys.executable, "-m", __spec__.name, "pyserini.index.lucene"]
     command += [word for pair in arguments.items() for word in pair] + ["--storeRaw"]
@@ -319,6 +321,9 @@ def _body(index_dir: str | Path, docid: str, raw: str | None) -> str:
 
 def main(arguments: list[str]) -> int:
     """Run a module of Pyserini's as a command, with the JVM started the way that works here."""
+    if arguments[:1] in (["-h"], ["--help"], ["--version"]):
+        usage = "%(prog)s pyserini.MODULE [options of that module]"
+        CommandParser(prog="python -m seal_ir.pyserini_plugin", usage=usage).parse_args(arguments[:1])
     if not arguments or not re.fullmatch(r"pyserini(\.\w+)+", arguments[0]):
         raise UsageError("name a command of Pyserini's: pyserini.search.lucene --topics ...")
     check_installed()

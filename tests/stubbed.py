@@ -64,7 +64,7 @@ def stubbed_commands(monkeypatch: pytest.MonkeyPatch) -> Stubbed:
     stubbed = Stubbed()
     monkeypatch.setitem(sys.modules, "seal_ir.decode.pretrained", pretrained(stubbed.load_generator))
     for command in (encode, search):
-        monkeypatch.setattr(command, "_set_threads", lambda n: None)
+        monkeypatch.setattr(command, "use_threads", lambda n: None)
     return stubbed
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -16,12 +17,13 @@ from seal_ir.baselines.inserting import insert, read_page
 from seal_ir.baselines.plan import Plan, check_reached, chosen, imported, make_plan, stale
 from seal_ir.baselines.spec import Step, TableSpec
 from seal_ir.baselines.tables import read_table
-from seal_ir.command import run
+from seal_ir.command import check_options, run
 from seal_ir.errors import SealError, UsageError
 from seal_ir.eval.significance import Resampling
 from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.json_text import json_file
 from seal_ir.formats.named import Places
+from seal_ir.options import CommandParser, add_threads
 
 # What a table is written as: the format's name, the file's suffix, the writer.
 _FORMATS = {
@@ -40,7 +42,7 @@ _FORMATS_OF_KEYS = {
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="python -m seal_ir.baselines", description="Make the runs of a table, measure and print them."
     )
     add = parser.add_argument
@@ -58,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--format", default="text", choices=tuple(_FORMATS), help="of the table on stdout (%(default)s)")
     add("--into", type=Path, help="also put the table into this Markdown page, as in README.md")
     add("--record", action="store_true", help="write what was measured into the table file")
+    add_threads(parser, "of each command, unless the table's file says how many")
     add("--plots", action="store_true", help="also draw OUTPUT/TABLE.*.png and .svg (needs matplotlib)")
     add("--seed", type=int, default=0, help="of intervals and p values (%(default)s)")
     return parser
@@ -69,6 +72,7 @@ def main(arguments: list[str]) -> int:
     Fails after that, with a line for each, where figures differ from those that the table file has recorded.
     """
     args = _parser().parse_args(arguments)
+    check_options(args, threads=1)
     if args.plots:
         plots.check_installed()
     if args.record and args.run:
@@ -86,7 +90,7 @@ def main(arguments: list[str]) -> int:
     for topics in plan.topics:
         write_topics(topics, places)
         check_questions(spec, topics, places)
-    timings = _performed(spec, plan, fresh=args.fresh)
+    timings = _performed(spec, plan, fresh=args.fresh, threads=args.threads)
     if spec.n_keys:
         _write_keys(args, spec, plan, places)
         return 0
@@ -148,21 +152,22 @@ def _compare_with_recorded(args: argparse.Namespace, spec: TableSpec, measured: 
         )
 
 
-def _performed(spec: TableSpec, plan: Plan, *, fresh: bool) -> dict[str, float]:
+def _performed(spec: TableSpec, plan: Plan, *, fresh: bool, threads: int) -> dict[str, float]:
     """Performs the steps that are stale, or all; returns the seconds of all that ever were, by command."""
     timings = _timings(spec)
     for step in plan.steps:
         if fresh or stale(step, spec):
-            timings[str(step)] = _perform(step)
+            timings[str(step)] = _perform(step, threads)
             _save_timings(spec, timings)
     return timings
 
 
-def _perform(step: Step) -> float:
-    """Runs a step; returns the seconds it took."""
+def _perform(step: Step, threads: int) -> float:
+    """Runs a step, whose number of threads is `threads` by default; returns the seconds it took."""
     print(f"$ {step}", file=sys.stderr)
     started = time.monotonic()
-    code = subprocess.run(step.command, stdout=sys.stderr, check=False).returncode
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}  # see `default_threads`
+    code = subprocess.run(step.command, stdout=sys.stderr, env=environment, check=False).returncode
     if code != 0:
         raise SealError(f"exit code {code} from: {step}")
     missing = [path for path in step.makes if not path.exists()]

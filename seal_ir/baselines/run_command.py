@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +20,7 @@ from seal_ir.formats.named import Places, resolve_topics
 from seal_ir.formats.outputs import is_stream
 from seal_ir.formats.topics import read_topics
 from seal_ir.formats.trec import RunWriter
+from seal_ir.options import CommandParser, add_threads
 from seal_ir.progress import Progress
 from seal_ir.records import Hit, Query
 
@@ -32,7 +32,7 @@ def run_parser(system: str, description: str) -> argparse.ArgumentParser:
         system: its name, the run's default tag; the module is called the same, with underscores.
         description: what the command does.
     """
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog=f"python -m seal_ir.baselines.{system.replace('-', '_')}", description=description
     )
     add = parser.add_argument
@@ -54,7 +54,7 @@ def add_collection_options(
         include_ids: what the ids in that file are for.
         required: whether nothing can be done without documents.
     """
-    add = parser.add_argument
+    add = parser.add_argument_group("documents to read").add_argument
     add("--input", type=Path, required=required, help="file or folder of documents")
     add("--collection", default="JsonCollection", help=", ".join(collection_kinds()))
     add("--include-ids", type=Path, help=include_ids)
@@ -64,11 +64,12 @@ def add_collection_options(
 
 def add_bm25_options(parser: argparse.ArgumentParser) -> None:
     """The Lucene index and BM25's parameters."""
-    add = parser.add_argument
+    group = parser.add_argument_group("Lucene's index and BM25")
+    add = group.add_argument
     add("--lucene", type=Path, required=True, help="Lucene index; built from --input where there is none")
     add("--k1", type=float, default=0.9, help="BM25's k1 (%(default)s)")
     add("--b", type=float, default=0.4, help="BM25's b (%(default)s)")
-    add("--threads", type=int, default=os.cpu_count() or 1, help="Lucene's threads")
+    add_threads(group, "of Lucene")
 
 
 def read_named_topics(name: str) -> list[Query]:

@@ -26,8 +26,6 @@ def use_tree_attention(network: Any) -> None:
     Raises:
         TypeError: its attention cannot be exchanged.
     """
-    AttentionInterface.register(_NAME, tree_attention)
-    AttentionMaskInterface.register(_NAME, eager_mask)
     exchangeable = getattr(network, "_can_set_attn_implementation", None)  # else transformers logs a warning
     if exchangeable is None or not exchangeable():
         raise TypeError("its attention cannot be exchanged")
@@ -103,3 +101,8 @@ def _attended(
     scores = torch.tanh(scores / softcap) * softcap
     scores = scores if mask is None else scores + mask
     return torch.softmax(scores, dim=-1, dtype=torch.float32).to(query.dtype) @ value
+
+
+# Known from here on, so that a network that was pickled in another process finds it.
+AttentionInterface.register(_NAME, tree_attention)
+AttentionMaskInterface.register(_NAME, eager_mask)

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -62,8 +61,8 @@ class Decoded(NamedTuple):
     """
 
     queries: list[QueryKeys]
-    cut: Cut = MappingProxyType({})
-    seconds: Mapping[str, float] = MappingProxyType({})
+    cut: Cut = {}  # read-only by its type; a proxy cannot be pickled
+    seconds: Mapping[str, float] = {}
 
 
 def decode(

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import threading
 import time
 from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
 
 from seal_ir.arguments import instance
 from seal_ir.config import DecodeConfig, SearchConfig
@@ -19,8 +22,10 @@ from seal_ir.decode.cuts import note_cut
 from seal_ir.decode.model import Generator
 from seal_ir.decode.rescore import rescore
 from seal_ir.errors import ModelError
+from seal_ir.forks import OwnOfProcess, check_device
 from seal_ir.index.reader import Index
 from seal_ir.index.steps import fitted, left_out
+from seal_ir.threads import capped, wait_passively
 
 logger = logging.getLogger(__name__)
 DEFAULT_BATCH_SIZE = 8  # queries decoded together; larger batches gain little on a CPU
@@ -28,6 +33,9 @@ DEFAULT_BATCH_SIZE = 8  # queries decoded together; larger batches gain little o
 
 class LazyGenerator:
     """The language model of an index, loaded on first use; may be asked from several threads.
+
+    A process that is forked from here goes on with the model that is loaded here. Pickled and copied it loads
+    its model again; a model that was given loaded is pickled along, and shared by copies.
 
     Attributes:
         name: what it is loaded by; that of the index for a model that was given loaded.
@@ -48,7 +56,7 @@ class LazyGenerator:
         self._given = _chosen(model, index.manifest.model)
         self.name = self._given if isinstance(self._given, str) else index.manifest.model
         self._model = self._given  # by name until the first query
-        self._loading = threading.Lock()
+        self._loading = OwnOfProcess(threading.Lock)
         self._told: set[str] = set()
         self._device, self._dtype = device, dtype
 
@@ -56,10 +64,14 @@ class LazyGenerator:
         """The model.
 
         Raises:
-            ModelError: it cannot be loaded, or has another tokenizer than the index.
+            ModelError: it cannot be loaded, or has another tokenizer than the index; or it is on a device
+                that this process cannot use, as it was forked.
         """
-        with self._loading:
+        with self._loading.get():
+            if isinstance(self._given, str):
+                check_device(self._device)
             if isinstance(self._model, str):
+                wait_passively()
                 from seal_ir.decode.pretrained import load_generator  # torch is loaded here, not before
 
                 started = time.monotonic()
@@ -89,6 +101,45 @@ class LazyGenerator:
     def release(self) -> None:
         """Let go of a model that was loaded here; the next query loads it again."""
         self._model = self._given
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if not isinstance(self._given, str):
+            _check_pickles(self._given)
+        return LazyGenerator, (self._index, self._given, self._device, self._dtype)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LazyGenerator:
+        return LazyGenerator(deepcopy(self._index, memo), self._given, self._device, self._dtype)
+
+
+class _Nowhere:
+    """A file that keeps nothing."""
+
+    def write(self, data: object) -> int:
+        """Pass over the data."""
+        return 0
+
+
+def _check_pickles(model: Generator) -> None:
+    """Refuse, before anything is pickled, a model that cannot be.
+
+    Raises:
+        ModelError: it cannot be pickled.
+    """
+    try:
+        pickle.Pickler(_Nowhere(), pickle.HIGHEST_PROTOCOL).dump(model)
+    except Exception as error:  # noqa: BLE001 - what a model is made of raises what it likes
+        raise ModelError(
+            f"a searcher whose model was given loaded cannot be pickled, as the model cannot ({error}); give"
+            " the model's folder or name instead, so that each process loads it"
+        ) from error
+
+
+def use_threads(n: int) -> None:
+    """Load torch, if it is not yet there, and let it use n threads, or `most_threads`."""
+    wait_passively()
+    import torch
+
+    torch.set_num_threads(capped(n))
 
 
 def _chosen(model: object, default: str) -> str | Generator:

@@ -12,6 +12,7 @@ from pathlib import Path
 from seal_ir.command import run
 from seal_ir.config import configured
 from seal_ir.decode.cuts import CutQueries
+from seal_ir.decode.lazy import use_threads
 from seal_ir.encode.encoder import KeyEncoder
 from seal_ir.encode.options_command import Options, parse
 from seal_ir.encode.vectors import useful
@@ -38,7 +39,7 @@ def main(arguments: list[str]) -> int:
     encoder = KeyEncoder(
         directory, options.encoder, config=config, device=options.device, dtype=options.dtype
     )
-    _set_threads(options.threads)
+    use_threads(options.threads)
     generator = encoder.load()  # a model that cannot be loaded is told before any output is opened
     print(f"model: {encoder.model} {generator.where}", file=sys.stderr)
     made = KeysMade.of(encoder.index, encoder.model, generator.dtype, config)
@@ -97,12 +98,6 @@ def _index_directory(options: Options, places: Places) -> Path:
     entry = index_for(options.corpus, places)
     print(f"index: {entry.name} ({entry.directory})", file=sys.stderr)
     return entry.directory
-
-
-def _set_threads(n: int) -> None:
-    import torch
-
-    torch.set_num_threads(n)
 
 
 if __name__ == "__main__":

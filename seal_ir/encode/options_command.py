@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from seal_ir.command import check_options
 from seal_ir.config import PRESETS
 from seal_ir.decode.options_command import add_decoding, add_index, add_settings, add_topics_format
 from seal_ir.errors import UsageError
+from seal_ir.options import CommandParser, add_refused
 
 GROUPS = ("input", "output", "encoder")
 _FIELDS: Mapping[str, Any] = {"nargs": "+", "default": ["text"], "help": "text, the one field of a query"}
@@ -50,8 +51,9 @@ def parse(arguments: Sequence[str]) -> Options:
     parser, groups = _parser()
     before, given = _cut(arguments)
     for words in (before, *given):
-        if {"-h", "--help"} & set(words):
-            groups.get(words[0], parser).parse_args(["--help"])
+        for option in ("-h", "--help", "--version"):
+            if option in words:
+                groups.get(words[0], parser).parse_args([option])
     if before or sorted(words[0] for words in given) != sorted(GROUPS):
         raise UsageError(
             "write input --corpus ... output --embeddings ... encoder ..., each of the three once; see --help"
@@ -71,18 +73,9 @@ def _cut(arguments: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     return before, [list(arguments[at:end]) for at, end in zip(starts, ends, strict=False)]
 
 
-class _Refuse(argparse.Action):
-    """An option of Pyserini's that does not apply; `const` says why."""
-
-    def __call__(
-        self, parser: Any, namespace: Any, values: Any, option_string: str | None = None
-    ) -> NoReturn:
-        raise UsageError(f"{option_string} does not apply: {self.const}; leave it out")
-
-
 def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     """The parser of the whole line, for its help, and one of each group."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="python -m seal_ir.encode",
         usage="%(prog)s input --corpus TOPICS output --embeddings FOLDER encoder [--index INDEX] ...",
         description="Let a model write the keys of queries, and keep them with their weights as JSON lines.",
@@ -106,9 +99,8 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     )
     _add_encoder(groups["encoder"])
     for name, group in groups.items():
-        for option, (n_values, why) in REFUSED[name].items():
-            hidden: dict[str, Any] = {"help": argparse.SUPPRESS, "default": argparse.SUPPRESS}
-            group.add_argument(option, action=_Refuse, nargs=n_values, const=why, **hidden)
+        refused = REFUSED[name].items()
+        add_refused(group, {option: (n, f"{why}; leave it out") for option, (n, why) in refused})
     return parser, groups
 
 
@@ -116,22 +108,24 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--corpus", required=True, help="topics: a file, or a name such as nq-test or demo")
     add_topics_format(parser)
-    add("--fields", dest="input_fields", **_FIELDS)
     add("--shard-id", type=int, default=0, help="which part of the topics, from 0")
     add("--shard-num", type=int, default=1, help="in how many parts the topics are cut")
+    add("--fields", dest="input_fields", **_FIELDS)
 
 
 def _add_encoder(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--encoder", help="folder, hub name or smollm2-135m-seal; default: the model the index was built for")
-    add("--encoder-class", choices=["seal"], help="there is one")
     add_index(parser)
-    add("--fields", dest="encoder_fields", **_FIELDS)
+    add("--encoder", help="folder, hub name or smollm2-135m-seal; default: the model the index was built for")
     presets = f"one of {', '.join(PRESETS)} (%(default)s, whose keys serve all but published)"
     add("--preset", default="intersective", help=presets)
-    add_settings(parser)
-    add_decoding(parser, threads="of torch")
-    add("--fp16", action="store_true", help="the same as --dtype float16")
+    decoding = parser.add_argument_group("decoding")
+    add_settings(decoding)
+    add_decoding(decoding, threads="of torch")
+    decoding.add_argument("--fp16", action="store_true", help="the same as --dtype float16")
+    spelling = parser.add_argument_group("there because Pyserini has them").add_argument
+    spelling("--encoder-class", choices=["seal"], help="there is one")
+    spelling("--fields", dest="encoder_fields", **_FIELDS)
 
 
 def _check(options: Options) -> None:

@@ -30,11 +30,12 @@ from seal_ir.formats.collections import collection_kinds
 from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.named import Places
 from seal_ir.formats.outputs import STDOUT
+from seal_ir.options import CommandParser
 from seal_ir.pyserini_plugin import is_lucene_index, lucene_texts
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="python -m seal_ir.eval", description="Measure runs in TREC format over all topics."
     )
     add = parser.add_argument
@@ -48,13 +49,16 @@ def _parser() -> argparse.ArgumentParser:
         help="ir_measures' names (Success@1 Rprec nDCG@10), trec_eval's (map ndcg_cut.10), AnswerAccuracy@k;"
         f" default: {' '.join(ANSWER_DEFAULTS)} with answers, {' '.join(QRELS_DEFAULTS)} with judgements",
     )
+    add = parser.add_argument_group("where passages are, for answers").add_argument
     add("--index", help="index that was searched, ours (directory or name) or Lucene's, for AnswerAccuracy@k")
     add("--collection", default="JsonCollection", help=f"of --input: {', '.join(collection_kinds())}")
     add("--input", type=Path, help="collection that was searched, instead of --index: file or folder")
+    add = parser.add_argument_group("how to measure").add_argument
     add("--regex", action="store_true", help="answers are regular expressions")
     add("--max-passage", action="store_true", help="fold passages into pages, then measure")
     add("--max-passage-delimiter", default="#", help="what ends the page in a passage's id (%(default)s)")
     add("--overlap", type=Path, help="also measure by overlap with training questions: their annotations")
+    add = parser.add_argument_group("comparing runs").add_argument
     add("--baseline", help="also compare the other runs with this one: its name in the table, or its path")
     add("--deltas", type=Path, help="with --baseline: write each topic's differences, as .tsv or .jsonl")
     add(
@@ -72,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--permutations", type=int, default=10_000, help="of the randomisation test (%(default)s)")
     add("--seed", type=int, default=0, help="of all that is drawn (%(default)s)")
+    add = parser.add_argument_group("writing").add_argument
     add("--format", default="text", choices=tuple(FORMATS), help="of the table on stdout (%(default)s)")
     add("--output", type=Path, help="also write the figures as JSON, unrounded; - for stdout")
     return parser

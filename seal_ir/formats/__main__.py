@@ -10,10 +10,11 @@ from seal_ir.command import run
 from seal_ir.formats.nq320k import convert
 from seal_ir.formats.outputs import check_several
 from seal_ir.formats.overlap import read_overlap, write_splits
+from seal_ir.options import CommandParser
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="python -m seal_ir.formats", description="Make files of ours out of published data."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

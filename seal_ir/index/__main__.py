@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from seal_ir.command import run
+from seal_ir.command import check_options, run
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds, read_ids
 from seal_ir.formats.json_text import json_line
@@ -21,9 +21,11 @@ from seal_ir.index.engine import ENGINES, SAMPLE_RATES, EngineSpec, utf8
 from seal_ir.index.manifest import Manifest
 from seal_ir.index.memory import MAX_SEGMENT_TOKENS, parse_size
 from seal_ir.index.published import PublishedCollection
+from seal_ir.index.pyserini_options import IGNORED, REFUSED
 from seal_ir.index.reader import Index
 from seal_ir.index.stats import as_table, statistics
 from seal_ir.index.verify import SAMPLE, verify_index
+from seal_ir.options import CommandParser, add_ignored, add_refused, add_threads
 from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer
 
 _REPORT_SECONDS = 10
@@ -35,7 +37,7 @@ count."""
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="python -m seal_ir.index",
         description="Build a SEAL index; or, with --stats or --verify, look at one.",
     )
@@ -44,6 +46,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_reading(parser.add_argument_group("what to read"))
     _add_building(parser.add_argument_group("how to build"))
     _add_looking(parser.add_argument_group("looking at an index that is there"))
+    add_ignored(parser, IGNORED)
+    add_refused(parser, REFUSED)
     return parser
 
 
@@ -93,11 +97,9 @@ def _add_building(group: argparse._ArgumentGroup) -> None:
         help="of native: small is smaller and locates more slowly, fast is larger and locates at once",
     )
     group.add_argument("--memory", metavar="SIZE", help=_MEMORY_HELP)
-    group.add_argument(
-        "--threads",
-        type=int,
-        default=os.cpu_count() or 1,
-        help="threads of the tokenizer, and processes that build segments where there are several;"
+    add_threads(
+        group,
+        "of the tokenizer, and processes that build segments where there are several;"
         " the index does not depend on it",
     )
     group.add_argument(
@@ -126,6 +128,7 @@ def main(arguments: list[str]) -> int:
     for option, mode in (("json", "stats"), ("all", "verify")):
         if getattr(args, option) and not getattr(args, mode):
             raise UsageError(f"--{option} goes with --{mode}")
+    check_options(args, threads=1)
     if not (args.stats or args.verify):
         if args.import_seal is not None:
             _check_import(args)
@@ -145,13 +148,13 @@ def main(arguments: list[str]) -> int:
 def _build(args: argparse.Namespace) -> int:
     check_several(args.index)
     # Read by the tokenizer's thread pool when it starts, in this process only.
-    os.environ.setdefault("RAYON_NUM_THREADS", str(max(1, args.threads)))
+    os.environ.setdefault("RAYON_NUM_THREADS", str(args.threads))
     building = BuildOptions(
         engine=EngineSpec(args.engine, args.layout),
         max_segment_tokens=args.max_segment_tokens,
         store_raw=args.store_raw,
         memory=parse_size(args.memory) if args.memory else None,
-        threads=max(1, args.threads),
+        threads=args.threads,
         fields=tuple(args.fields),
     )
     if args.import_seal is None:

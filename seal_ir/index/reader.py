@@ -10,15 +10,17 @@ import warnings
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from seal_ir.arguments import path, text, whole, wholes
-from seal_ir.errors import UsageError
+from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.index.batches import Occurrences, Successors, merged, rows_of
 from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine, Ints
 from seal_ir.index.lengths import value_lengths
+from seal_ir.index.manifest import Manifest
 from seal_ir.index.opening import Check, open_generation, other_tokenizer
 from seal_ir.records import TITLE, Document, Range
 from seal_ir.text.symbols import (
@@ -36,6 +38,8 @@ from seal_ir.text.tokenizer import TextTokenizer
 
 class Index:
     """An index opened for reading. Safe to use from several threads; answers never change.
+
+    Copied or pickled it is opened again by its path, which fails if it has been rebuilt meanwhile.
 
     Attributes:
         directory: where it lies.
@@ -57,6 +61,7 @@ class Index:
             UsageError: `check` is neither.
         """
         self.directory = path(directory, "index directory")
+        self._place, self._check = self.directory.absolute(), check  # to open it again from anywhere
         self._opened = open_generation(self.directory, check)
         self.manifest = self._opened.manifest
         if self.manifest.unknown:
@@ -68,6 +73,9 @@ class Index:
         self._tables = self._opened.tables
         sizes = [segment.n_documents for segment in self.manifest.segments]
         self._bases = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _opened_again, (self._place, self._check, self.manifest)
 
     @cached_property
     def tokenizer(self) -> TextTokenizer:
@@ -285,3 +293,13 @@ class Index:
     def _local(self, number: int) -> tuple[DocumentTable, int]:
         segment = int(self._segment_of(np.array([number], dtype=np.int64))[0])
         return self._tables[segment], number - int(self._bases[segment])
+
+
+def _opened_again(place: Path, check: Check, manifest: Manifest) -> Index:
+    """The index of another process or searcher, of which this is the manifest."""
+    index = Index(place, check)
+    if index.manifest != manifest:
+        raise IndexDirError(
+            f"{place}: has been rebuilt since the index that is copied here was opened; open it anew"
+        )
+    return index

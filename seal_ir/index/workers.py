@@ -13,6 +13,7 @@ from types import TracebackType
 
 from seal_ir.errors import IndexDirError
 from seal_ir.index.memory import Budget, Size, segment_memory
+from seal_ir.threads import capped
 
 PROGRAM = (sys.executable, "-m", "seal_ir.index.segments")
 Told = Callable[[str], None]
@@ -26,8 +27,8 @@ class Workers:
 
     def __init__(self, threads: int, budget: Budget) -> None:
         """Args: threads: processes at a time; budget: the engine, and what they and the caller may take."""
-        self._spec, self._threads, self._budget = budget.spec, threads, budget
-        self._pool = ThreadPoolExecutor(threads)
+        self._spec, self._threads, self._budget = budget.spec, capped(threads), budget
+        self._pool = ThreadPoolExecutor(self._threads)
         self._running: dict[Future[None], int] = {}  # with the memory that each may take
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()

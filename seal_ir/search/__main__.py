@@ -15,6 +15,7 @@ from seal_ir.command import run
 from seal_ir.config import SearchConfig, configured, covering
 from seal_ir.decode.beam import Decoded
 from seal_ir.decode.cuts import CutQueries
+from seal_ir.decode.lazy import use_threads
 from seal_ir.errors import UsageError
 from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.json_text import json_file
@@ -133,7 +134,7 @@ def _decoding(
             raise UsageError("--device does not go with --keys: no model runs; leave it out")
         stored = StoredKeys(args.keys, searcher.index, topics, configs, model=args.model, dtype=args.dtype)
         return stored.decoded, stored.description()
-    _set_threads(args.threads)
+    use_threads(args.threads)
     generator = searcher.generator  # a model that cannot be loaded is told before any output is opened
     print(f"model: {args.model or searcher.index.manifest.model} {generator.where}", file=sys.stderr)
     runs = {"device": generator.device, "dtype": generator.dtype}
@@ -220,12 +221,6 @@ def _index_directory(args: argparse.Namespace, places: Places) -> Path:
         print(f"index: {entry.name} ({entry.directory})", file=sys.stderr)
         return entry.directory
     return index_directory(args.index, places)
-
-
-def _set_threads(n: int) -> None:
-    import torch
-
-    torch.set_num_threads(n)
 
 
 def _save_config(

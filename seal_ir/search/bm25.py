@@ -20,6 +20,7 @@ from seal_ir.progress import Progress
 from seal_ir.pyserini_plugin import build_lucene_index, is_lucene_index, lucene_searcher
 from seal_ir.records import Document, Hit, Query
 from seal_ir.search.documents import raw
+from seal_ir.threads import capped
 
 ABOUT = "seal-ir.json"  # what the index was built from, kept in its directory; Lucene passes over it
 _FILE_DOCUMENTS = 20_000  # documents a file: Lucene's threads read a file each
@@ -71,7 +72,7 @@ def search(lucene: Path, topics: Sequence[Query], config: Bm25Config) -> Iterato
     for at in range(0, len(topics), _BATCH):
         batch = topics[at : at + _BATCH]
         texts, qids = [topic.text for topic in batch], [topic.id for topic in batch]
-        found = searcher.batch_search(texts, qids, k=k, threads=config.threads)
+        found = searcher.batch_search(texts, qids, k=k, threads=capped(config.threads))
         for topic in batch:
             yield topic, [Hit(str(entry.docid), float(entry.score)) for entry in found[topic.id]]
     searcher.close()

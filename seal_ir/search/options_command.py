@@ -13,13 +13,15 @@ from seal_ir.errors import UsageError
 from seal_ir.formats.outputs import is_stream
 from seal_ir.formats.trec import OUTPUT_FORMATS
 from seal_ir.index.engine import utf8
+from seal_ir.options import CommandParser, add_ignored, add_refused
 from seal_ir.search.fusion import METHODS, Fusion
 from seal_ir.search.hybrid import BM25, is_searched, name_of
+from seal_ir.search.pyserini_options import IGNORED, REFUSED
 
 
 def parser() -> argparse.ArgumentParser:
-    """All options with their defaults."""
-    made = argparse.ArgumentParser(
+    """All options with their defaults, the most used first."""
+    made = CommandParser(
         prog="python -m seal_ir.search", description="Search topics with SEAL and write a run file."
     )
     add = made.add_argument
@@ -34,21 +36,35 @@ def parser() -> argparse.ArgumentParser:
     add("--hits", type=int, default=100, help="documents per topic (%(default)s)")
     presets = f"one or more of {', '.join(PRESETS)}; published is a slow baseline for benchmarks only"
     add("--preset", nargs="+", default=["intersective"], help=presets)
-    add_settings(made)
     add("--model", help="folder, hub name or smollm2-135m-seal; default: the one the index was built for")
-    add("--keys", type=Path, help="keys of python -m seal_ir.encode, folder or file, instead of a model's")
+    _add_fusing(made.add_argument_group("fusion with another ranking"))
+    _add_writing(made.add_argument_group("topics, and the run that is written"))
+    decoding = made.add_argument_group("decoding")
+    add_settings(decoding)
+    add_decoding(decoding, threads="of torch, and of ranking")
+    keys = "keys of python -m seal_ir.encode, folder or file, instead of a model's"
+    decoding.add_argument("--keys", type=Path, help=keys)
+    add_ignored(made, IGNORED)
+    add_refused(made, REFUSED)
+    return made
+
+
+def _add_fusing(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
     add("--fuse", help="fuse with bm25, a run file or a Lucene index; SEAL's own run goes to run.seal.trec")
     add("--fusion", choices=METHODS, help="of ranks, with k = 60 (rrf, default), or of normalised scores")
     add("--alpha", type=float, help="SEAL's share in an interpolation (0.5)")
-    add_decoding(made, threads="of torch, and of ranking")
+
+
+def _add_writing(group: argparse._ArgumentGroup) -> None:
+    add_topics_format(group)
+    add = group.add_argument
     add("--tag", help="sixth column of the run (default: seal-PRESET, seal-PRESET+bm25 when fused)")
-    add_topics_format(made)
     add("--output-format", default="trec", choices=OUTPUT_FORMATS, help="(%(default)s)")
     add("--remove-duplicates", action="store_true", help="keep the first hit of each docid only")
     add("--max-passage", action="store_true", help="write pages: the first passage of each, under its id")
     add("--max-passage-hits", type=int, default=100, help="pages per topic (%(default)s)")
     add("--max-passage-delimiter", default="#", help="what ends the page in a docid (%(default)s)")
-    return made
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from seal_ir.threads import capped
+
 Batch = TypeVar("Batch")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -26,9 +28,9 @@ def overlapped(
         batches: read one ahead of what has been given out.
         first: makes the items of a batch, in the caller's thread.
         second: makes the result of an item, in one of `threads` threads, while `first` is at the next batch.
-        threads: at least 1.
+        threads: at least 1; `most_threads` at most, see there.
     """
-    with ThreadPoolExecutor(threads, thread_name_prefix="rank") as pool:
+    with ThreadPoolExecutor(capped(threads), thread_name_prefix="rank") as pool:
         waiting: tuple[Batch, list[Future[Result]]] | None = None
         try:
             for batch in batches:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from seal_ir.errors import ModelError
 from seal_ir.formats.files import shown
@@ -52,6 +53,10 @@ class ModelDescription:
             if prompt.count("{query}") != 1:
                 raise ModelError(f"the {name} prompt must hold {{query}} once: {prompt!r}")
 
+    def __reduce__(self) -> tuple[Any, ...]:  # a read-only mapping cannot be pickled by itself
+        values = (self.family, self.body, self.title, self.title_end, self.start)
+        return _unpickled, (values, dict(self.fields))
+
     def prompt(self, name: str) -> str:
         """The source of a field's values, with one `{query}`.
 
@@ -73,6 +78,11 @@ class ModelDescription:
         if not self.fields:
             del values["fields"]
         return json_file(values)
+
+
+def _unpickled(values: tuple[Any, ...], fields: dict[str, str]) -> ModelDescription:
+    every: tuple[Any, ...] = (*values, MappingProxyType(fields))
+    return ModelDescription(*every)
 
 
 def read_description(path: Path) -> ModelDescription:

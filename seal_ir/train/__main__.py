@@ -6,6 +6,7 @@ import sys
 
 from seal_ir.command import run
 from seal_ir.errors import UsageError
+from seal_ir.options import CommandParser
 
 _USAGE = """usage: python -m seal_ir.train {data,fit,convert} [options]
 
@@ -23,6 +24,8 @@ def main(arguments: list[str]) -> int:
     if name in ("-h", "--help"):
         sys.stdout.write(_USAGE)
         return 0
+    if name == "--version":
+        CommandParser().parse_args([name])
     if name == "data":
         from seal_ir.train.data_command import main as data
 

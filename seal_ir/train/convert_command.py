@@ -7,15 +7,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from transformers.utils import logging as transformers_logging
-
-from seal_ir.train.fairseq import Conversion, convert
+from seal_ir.command import check_options
+from seal_ir.decode.lazy import use_threads
+from seal_ir.options import CommandParser, add_threads
 
 _BART = "facebook/bart-large"
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="python -m seal_ir.train convert",
         description="Make a model folder of a checkpoint that fairseq trained, as the published system's"
         " are. Nothing that the checkpoint names is run.",
@@ -31,12 +31,19 @@ def _parser() -> argparse.ArgumentParser:
         help="fairseq's dict.txt of the checkpoint; default: tokens are numbered as the tokenizer's, which is"
         " so for BART large",
     )
+    add_threads(parser, "of torch")
     return parser
 
 
 def main(arguments: list[str]) -> int:
     """Convert; 0 when the folder is there."""
     args = _parser().parse_args(arguments)
+    check_options(args, threads=1)
+    use_threads(args.threads)
+    from transformers.utils import logging as transformers_logging
+
+    from seal_ir.train.fairseq import Conversion, convert
+
     theirs: Any = transformers_logging
     theirs.set_verbosity_error()
     theirs.disable_progress_bar()

@@ -24,6 +24,7 @@ from seal_ir.formats.questions import (
     judged_questions,
     paired_questions,
 )
+from seal_ir.options import CommandParser
 from seal_ir.records import Document
 from seal_ir.train import prepared
 from seal_ir.train.examples import Example, ExampleOptions, document_examples, pair_examples
@@ -45,7 +46,7 @@ _TITLES = ExampleOptions().document_titles
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="python -m seal_ir.train data",
         description="Make a training set for `python -m seal_ir.train fit`.",
     )

@@ -9,18 +9,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from transformers.utils import logging as transformers_logging
-
 from seal_ir.command import check_options, settings_of
+from seal_ir.decode.lazy import use_threads
 from seal_ir.errors import UsageError
 from seal_ir.formats.outputs import check_parents
+from seal_ir.options import CommandParser, add_threads
 from seal_ir.train.batches import BatchOptions
-from seal_ir.train.fitting import DevSource, FitPlan, fit
 from seal_ir.train.settings import FitOptions
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="python -m seal_ir.train fit",
         description="Train a model on a set made by `python -m seal_ir.train data`.",
     )
@@ -30,7 +29,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--model", default="smollm2-135m", help="folder, hub name or name to start from (%(default)s)")
     add("--resume", action="store_true", help="go on from the last checkpoint in --output")
     add("--max-minutes", type=float, help="end cleanly after so many minutes, with a checkpoint")
-    add("--threads", type=int, help="threads of torch (default: torch's)")
+    add_threads(parser, "of torch")
     _add_training(parser)
     _add_batches(parser)
     _add_dev(parser)
@@ -105,11 +104,12 @@ def main(arguments: list[str]) -> int:
     _check_installed(["datasets", "matplotlib"] + (["peft"] if args.lora else []))
     check_parents(args.output)
     options, batches = settings_of(args, FitOptions), settings_of(args, BatchOptions)
-    plan = FitPlan(args.model, args.data, args.output, options, batches, _dev_source(args), args.dev_data)
-    if args.threads:
-        import torch
+    use_threads(args.threads)
+    from transformers.utils import logging as transformers_logging
 
-        torch.set_num_threads(args.threads)
+    from seal_ir.train.fitting import FitPlan, fit
+
+    plan = FitPlan(args.model, args.data, args.output, options, batches, _dev_source(args), args.dev_data)
     theirs: Any = transformers_logging
     theirs.set_verbosity_error()
     theirs.disable_progress_bar()
@@ -133,6 +133,8 @@ def _check_installed(names: list[str]) -> None:
 def _dev_source(args: argparse.Namespace) -> Any:
     if args.dev_index is None:
         return None
+    from seal_ir.train.fitting import DevSource
+
     return DevSource(
         args.dev_index, args.dev_topics, args.dev_qrels, args.dev_answers, args.dev_queries, args.dev_steps
     )

@@ -10,7 +10,7 @@ import pytest
 from seal_ir.baselines.__main__ import main
 from tests.commands import Runner, assert_fault
 from tests.piping import pipes
-from tests.tables import row, step, two, write_data, write_table
+from tests.tables import COPY, row, step, two, write_data, write_table
 
 
 @pytest.fixture(autouse=True)
@@ -257,3 +257,12 @@ def test_plots_are_drawn_beside_the_table(call: Runner, tmp_path: Path) -> None:
     drawn = [tmp_path / "results" / f"two.two.hits{suffix}" for suffix in (".png", ".svg")]
     assert all(path.stat().st_size > 1000 for path in drawn)
     assert done.err.splitlines()[-2:] == list(map(str, drawn))
+
+
+def test_no9_threads_are_the_default_of_each_command(call: Runner, tmp_path: Path) -> None:
+    text = two().replace(COPY, f"{COPY}; import os; print(sys.argv[3], os.environ[sys.argv[3]])")
+    text = text.replace('.trec"\nmakes', '.trec OMP_NUM_THREADS"\nmakes')
+    done = call(main, *arguments(tmp_path, text, "--threads", 3))
+    assert done.code == 0, done.err
+    assert done.err.splitlines().count("OMP_NUM_THREADS 3") == 2
+    assert_fault(call(main, *arguments(tmp_path, text, "--threads", 0)), 2, "--threads is 0")

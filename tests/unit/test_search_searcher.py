@@ -6,6 +6,8 @@ import copy
 import json
 import logging
 import multiprocessing
+import os
+import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -309,6 +311,19 @@ def test_d11_another_process_opens_the_index_by_its_path(searcher: SealSearcher)
         assert pool.apply(_documents, [searcher.index_dir]) == DOCUMENTS
         pool.close()
         pool.join()
+
+
+def test_no9_a_searcher_lets_openmps_threads_sleep_when_it_loads_torch(
+    tiny_index: Path, stubbed: Stubbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setenv("OMP_WAIT_POLICY", "")
+    monkeypatch.delenv("OMP_WAIT_POLICY")
+    searcher = SealSearcher(tiny_index, preset="paper")
+    assert "OMP_WAIT_POLICY" not in os.environ
+    assert searcher.search(QUERIES[0])
+    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert stubbed.loaded
 
 
 def test_segments_do_not_change_scores(tmp_path: Path, searcher: SealSearcher) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -26,7 +25,9 @@ from seal_ir.baselines.run_command import (
     write_run,
 )
 from seal_ir.command import run
+from seal_ir.decode.lazy import use_threads
 from seal_ir.errors import UsageError
+from seal_ir.options import add_threads
 from seal_ir.pyserini_plugin import check_installed
 
 
@@ -34,14 +35,15 @@ def _parser() -> argparse.ArgumentParser:
     parser = run_parser(
         "dense", "Search topics with a dense retriever (Faiss, through Pyserini) and write a run file."
     )
-    add = parser.add_argument
+    group = parser.add_argument_group("encoders and their index")
+    add = group.add_argument
     add("--faiss", type=Path, required=True, help="Faiss index; built from --input where there is none")
     encoder = f"of passages: folder or hub name; default: the index's, for a new one {DEFAULT_ENCODER}"
     add("--encoder", help=encoder)
     add("--query-encoder", help="of questions, where it is another one, as DPR's; default: the index's")
     add("--device", help="of the encoder of passages: cpu, cuda; default: CUDA where there is one")
-    add("--threads", type=int, default=os.cpu_count() or 1, help="Faiss's threads")
     add("--dtype", help="float32 (default), bfloat16, float16 or auto, in which passages are encoded")
+    add_threads(group, "of torch and Faiss")
     return parser
 
 
@@ -50,6 +52,7 @@ def main(arguments: list[str]) -> int:
     args = _parser().parse_args(arguments)
     config = DenseConfig(hits=args.hits, threads=args.threads)
     check_installed()
+    use_threads(args.threads)
     topics = read_named_topics(args.topics)
     questions = _prepare(args)
     about = {"system": "dense", "query_encoder": questions.name, **read_about(args.faiss), **asdict(config)}

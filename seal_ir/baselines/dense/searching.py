@@ -15,6 +15,7 @@ from seal_ir.decode.cuts import cut_sentence
 from seal_ir.errors import IndexDirError, ModelError, SealError, check_least
 from seal_ir.pyserini_plugin import faiss_searcher
 from seal_ir.records import Hit, Query
+from seal_ir.threads import capped
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +65,7 @@ def search(
     for at in range(0, len(topics), _BATCH):
         batch = fitted[at : at + _BATCH]
         texts, qids = [topic.text for topic in batch], [topic.id for topic in batch]
-        found = searcher.batch_search(texts, qids, k=k, threads=config.threads)
+        found = searcher.batch_search(texts, qids, k=k, threads=capped(config.threads))
         for topic in topics[at : at + _BATCH]:
             yield topic, [Hit(str(entry.docid), float(entry.score)) for entry in found[topic.id]]
 

@@ -15,6 +15,7 @@ from seal_ir.baselines.run_command import add_collection_options, collection_of
 from seal_ir.command import run
 from seal_ir.errors import UsageError
 from seal_ir.formats.outputs import is_stream
+from seal_ir.options import CommandParser
 from seal_ir.records import Document
 
 FIELD = "docid"
@@ -22,7 +23,7 @@ FIELD = "docid"
 
 def _parser() -> argparse.ArgumentParser:
     defaults = TreeConfig()
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="python -m seal_ir.baselines.docids",
         description="Cluster a dense index's vectors, clusters again, and write the collection with each"
         f' document\'s way down as the field "{FIELD}", the identifier of DSI.',

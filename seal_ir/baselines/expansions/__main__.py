@@ -11,12 +11,14 @@ from pathlib import Path
 
 from seal_ir.baselines.expansions import KINDS, SENTENCES, TITLES, ExpansionConfig
 from seal_ir.baselines.run_command import read_named_topics
-from seal_ir.command import run
+from seal_ir.command import check_options, run
 from seal_ir.decode.cuts import CutQueries
+from seal_ir.decode.lazy import use_threads
 from seal_ir.errors import UsageError
 from seal_ir.formats.files import atomic_writer
 from seal_ir.formats.json_text import json_file
 from seal_ir.formats.outputs import check_several
+from seal_ir.options import CommandParser, add_batch_size, add_threads
 from seal_ir.progress import Progress
 from seal_ir.records import Query
 from seal_ir.text.pretrained import DEFAULT_MODEL
@@ -24,7 +26,7 @@ from seal_ir.text.pretrained import DEFAULT_MODEL
 
 def _parser() -> argparse.ArgumentParser:
     defaults = ExpansionConfig()
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="python -m seal_ir.baselines.expansions",
         description="Let a model write a sentence and titles for each topic, without an index, and write"
         " OUTPUT.sentences.tsv and OUTPUT.titles.tsv for python -m seal_ir.baselines.gar --expansions.",
@@ -35,13 +37,15 @@ def _parser() -> argparse.ArgumentParser:
     add("--model", default=DEFAULT_MODEL, help="folder, hub name or packaged name (%(default)s)")
     add("--device", help="cpu, cuda, cuda:1...; default: CUDA where there is one")
     add("--dtype", help="float32 (default), bfloat16, float16 or auto")
-    add("--batch-size", type=int, default=defaults.batch_size, help="topics written together (%(default)s)")
+    add_batch_size(parser, defaults.batch_size, "topics written together")
+    add_threads(parser, "of torch")
     return parser
 
 
 def main(arguments: list[str]) -> int:
     """Write the expansions; 0 when all files are written."""
     args = _parser().parse_args(arguments)
+    check_options(args, threads=1)
     config = ExpansionConfig(batch_size=args.batch_size)
     if args.output.endswith("/"):
         raise UsageError(f"{args.output}: is a folder; --output is what the names of the files begin with")
@@ -68,6 +72,7 @@ def _write(
     Returns:
         Which topics were cut, and where the model ran.
     """
+    use_threads(args.threads)
     from seal_ir.baselines.expansions.writing import expand
     from seal_ir.baselines.generating import load_writer
 

@@ -13,6 +13,7 @@ from seal_ir.baselines.pseudo_queries.choosing import Counts, kept
 from seal_ir.baselines.rewriting import check_output, write_again
 from seal_ir.baselines.run_command import add_collection_options, collection_of
 from seal_ir.command import check_options, run
+from seal_ir.decode.lazy import use_threads
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections import read_ids
 from seal_ir.formats.files import shown
@@ -25,6 +26,7 @@ from seal_ir.formats.questions import (
     normalised,
     paired_questions,
 )
+from seal_ir.options import CommandParser, add_batch_size, add_threads
 from seal_ir.progress import Progress
 from seal_ir.records import Document
 
@@ -33,7 +35,7 @@ Questions = dict[str, list[str]]  # by document id
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="python -m seal_ir.baselines.pseudo_queries",
         description="Write a collection again with the questions that each passage answers as the field"
         f' "{FIELD}", MINDER\'s third view: known ones, and ones that a language model writes.',
@@ -48,10 +50,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--pairs", type=Path, action="append", default=[], metavar="FILE", help=pairs)
     exclude = "topics whose questions are left out: files or names; give the test sets"
     add("--exclude", nargs="+", default=[], metavar="TOPICS", help=exclude)
+    writing = parser.add_argument_group("questions that a model writes")
+    add = writing.add_argument
     add("--model", help="causal model that writes questions: folder, hub name or packaged name")
     add("--per-document", type=int, default=5, help="questions that it writes (%(default)s)")
     add("--seed", type=int, default=0, help="of what it writes (%(default)s)")
-    add("--batch-size", type=int, default=16, help="questions written together (%(default)s)")
+    add_batch_size(writing, 16, "questions written together")
+    add_threads(writing, "of torch")
     add("--device", help="cpu, cuda, cuda:1...; default: CUDA where there is one")
     add("--dtype", help="float32 (default), bfloat16, float16 or auto")
     return parser
@@ -101,7 +106,7 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--model needs --include-ids: the documents that it writes for, as this takes long")
     if args.include_ids and not args.model:
         raise UsageError("--include-ids is for --model; known questions go to all documents")
-    check_options(args, per_document=1, batch_size=1, seed=0)
+    check_options(args, per_document=1, batch_size=1, seed=0, threads=1)
     check_output(args.output)
     if not args.exclude:
         sys.stderr.write("no --exclude: questions of a test set among these would leak into the index\n")
@@ -133,6 +138,7 @@ def _check_ids(
 
 def _write(args: argparse.Namespace, documents: list[Document], questions: Questions) -> int:
     """Add what the model writes; returns how many questions came to an end."""
+    use_threads(args.threads)
     from seal_ir.baselines.generating import load_writer
     from seal_ir.baselines.pseudo_queries.writing import QuestionConfig, write_questions
 

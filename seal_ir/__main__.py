@@ -1,0 +1,63 @@
+"""`python -m seal_ir`: which commands there are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from seal_ir.command import run
+from seal_ir.errors import UsageError
+from seal_ir.options import CommandParser
+
+COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "index": "build an index of a collection, or look at one",
+        "search": "search topics and write a run",
+        "eval": "measure runs",
+        "encode": "write the keys of topics, for searches without a model",
+        "train data": "make a training set",
+        "train fit": "train a model on it",
+        "train convert": "make a model of a checkpoint of the published system",
+        "formats nq320k": "make a collection, topics and judgements of Natural Questions",
+        "formats overlap": "find the topics that overlap with training questions",
+        "baselines": "make the runs of a table of systems, measure and print them",
+        "baselines.bm25": "search with BM25, by Lucene",
+        "baselines.gensim_bm25": "search with BM25, by gensim",
+        "baselines.dense": "search with a dense retriever",
+        "baselines.gar": "search with expanded questions",
+        "baselines.expansions": "let a model write expanded questions",
+        "baselines.docids": "give the documents of a collection the identifiers of DSI",
+        "baselines.pseudo_queries": "give the documents of a collection questions that they answer",
+        "pyserini_plugin": "run a command of Pyserini's on the Java that is found here",
+    }
+)
+
+
+def _parser() -> CommandParser:
+    width = max(map(len, COMMANDS)) + 2
+    lines = [f"  {name:{width}}{line}" for name, line in COMMANDS.items()]
+    told = "Commands, each `python -m seal_ir.NAME`, and its options with --help:"
+    parser = CommandParser(prog="python -m seal_ir", usage="python -m seal_ir.NAME [options]", raw=True)
+    parser.description = "\n".join([told, "", *lines])
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    """List the commands; 0."""
+    parser = _parser()
+    _, rest = parser.parse_known_args(arguments)
+    if rest:
+        names = {name.split()[0] for name in COMMANDS}
+        known = rest[0] in names
+        raise UsageError(
+            f"write python -m seal_ir.{rest[0]}, with a dot"
+            if known
+            else f"{rest[0]!r} is no command; python -m seal_ir lists them"
+        )
+    sys.stdout.write(parser.format_help())
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)
