@@ -13,6 +13,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from seal_ir.errors import shown
+
 logger = logging.getLogger(__name__)
 _PER_CORE = 4  # more threads than this on a core only wait for each other
 
@@ -50,7 +52,8 @@ def capped(threads: int) -> int:
     most = most_threads()
     if threads <= most:
         return threads
-    logger.warning("threads is %d; going on with %d, four for each core that may be used", threads, most)
+    told = "threads is %s; going on with %d, four for each core that may be used"
+    logger.warning(told, shown(threads), most)
     return most
 
 

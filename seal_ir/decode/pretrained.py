@@ -25,8 +25,9 @@ from seal_ir.decode.fitting import causal_model, seq2seq_model
 from seal_ir.decode.model import Generator
 from seal_ir.decode.soundness import check_weights
 from seal_ir.errors import ModelError, UsageError
-from seal_ir.formats.disk import clear_abandoned, own_folder, writing
+from seal_ir.formats.disk import writing
 from seal_ir.formats.json_text import json_file
+from seal_ir.formats.outputs import clear_left, scratch_folder
 from seal_ir.text.adapters import base_of
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES, ModelDescription
 from seal_ir.text.pretrained import (
@@ -43,7 +44,6 @@ from seal_ir.text.tokenizer import TextTokenizer
 
 logger = logging.getLogger(__name__)
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-_CONVERTING = ".converting-"
 AUTO = "auto"  # the fastest one of the device
 
 
@@ -151,7 +151,7 @@ def _converted(files: ModelFiles) -> ModelFiles:
     """
     if files.gguf is None or files.cache is None:
         if files.name == BASE_MODEL and files.folder is not None:
-            clear_abandoned(files.folder, _CONVERTING)
+            clear_left(files.folder)
         return files
     logger.info("dequantising %s into %s (once)", files.gguf.name, files.cache)
     with quiet_transformers():
@@ -165,7 +165,7 @@ def _converted(files: ModelFiles) -> ModelFiles:
         except Exception as error:  # noqa: BLE001 - transformers raises many kinds
             raise explain_failure(files, error) from error
     check_weights(network, files.gguf)
-    with writing(files.cache, CACHE_ADVICE, ModelError), own_folder(files.cache, _CONVERTING) as folder:
+    with writing(files.cache, CACHE_ADVICE, ModelError), scratch_folder(files.cache / "model") as folder:
         with quiet_transformers():
             network.save_pretrained(folder)
         _strip_quantisation(folder / "config.json")

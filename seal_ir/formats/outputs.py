@@ -28,7 +28,8 @@ except ImportError:  # Windows: nothing is locked there, and nothing cleared
 
 STDOUT = Path("-")
 _MARK = ".seal-ir.tmp"
-_TEMPORARY = re.compile(r"\..*\.[0-9a-f]{8}" + re.escape(_MARK), re.DOTALL)
+# The second form is that of conversions of models in earlier versions, which leave 180 MB.
+_TEMPORARY = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(_MARK)}|\.(.*\.)?converting-.*", re.DOTALL)
 _MAX_STEM_BYTES = 200  # with what is added, a name that every file system takes
 
 

@@ -201,8 +201,8 @@ def test_a_file_that_was_damaged_meanwhile_is_left_alone(places: Places, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["demo", "nq-10k", "real"])
-def test_the_tables_of_the_readme_are_what_is_recorded(places: Places, name: str) -> None:
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_tables_of_results_are_what_is_recorded(places: Places, name: str) -> None:
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     block = page.partition(f"<!-- table {name} -->")[2].partition("<!-- end of table -->")[0]
     sets = block.partition("95 % intervals")[0].split("| system |")[1:]
     spec = spec_of(ROOT / "eval" / f"{name}.toml", places)

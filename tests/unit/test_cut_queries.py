@@ -19,13 +19,13 @@ from seal_ir.search.searcher import SealSearcher
 from tests import tiny
 from tests.tiny_encoders import MAX_POSITIONS, save_dpr, save_sentence_encoder
 
-CONFIG = SearchConfig(decode=DecodeConfig(beam=1, body_steps=5, title_steps=6, query_words=0))
+CONFIG = SearchConfig(decode=DecodeConfig(beam=1, body_steps=5, title_steps=5, query_words=0))
 # The echo model's positions, less those of what every prompt begins with, of its own word and of the longest
 # key: the lower of two.
 LIMIT = (
     512
     - len(tiny.tokenizer().affixes[0])
-    - max(5 + len(tiny.tokenizer().encode(" body")), 6 + len(tiny.tokenizer().encode(" title")))
+    - max(5 + len(tiny.tokenizer().encode(" body")), 5 + len(tiny.tokenizer().encode(" title")))
 )
 LONG, FITS = "whale " * 600, "whale"
 TOLD = f"queries were longer than {LIMIT} tokens and were cut"

@@ -23,7 +23,8 @@ from safetensors.torch import save_file
 from seal_ir.decode import pretrained
 from seal_ir.decode.pretrained import load_network
 from seal_ir.errors import ModelError, SealError, UsageError
-from seal_ir.formats.disk import clear_abandoned, disk_fault, own_folder, writing
+from seal_ir.formats.disk import disk_fault, writing
+from seal_ir.formats.outputs import clear_left, scratch_folder
 from seal_ir.text.pretrained import BASE_MODEL, ModelFiles, find_model
 from seal_ir.train.__main__ import main
 from seal_ir.train.fairseq import Conversion, convert
@@ -192,8 +193,8 @@ def test_what_killed_conversions_left_is_removed(gguf: ModelFiles, tmp_path: Pat
     files, cache = gguf, gguf.cache
     assert cache is not None
     program = (
-        "import sys, time; from pathlib import Path; from seal_ir.formats.disk import own_folder\n"
-        "with own_folder(Path(sys.argv[1]), '.converting-') as folder:\n"
+        "import sys, time; from pathlib import Path; from seal_ir.formats.outputs import scratch_folder\n"
+        "with scratch_folder(Path(sys.argv[1]) / 'model') as folder:\n"
         "    (folder / 'half').write_bytes(bytes(1000)); print(folder, flush=True); time.sleep(600)\n"
     )
 
@@ -217,16 +218,16 @@ def test_what_killed_conversions_left_is_removed(gguf: ModelFiles, tmp_path: Pat
     finally:
         living.kill()
         living.communicate()
-    clear_abandoned(kept.parent, ".converting-")
+    clear_left(kept.parent)
     assert not kept.exists()
-    assert clear_abandoned(tmp_path / "nowhere", ".converting-") is None  # and says nothing
+    assert clear_left(tmp_path / "nowhere") is None  # and says nothing
 
 
 def test_a_folder_of_one_s_own_is_gone_afterwards_unless_it_was_renamed(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError), own_folder(tmp_path / "a", ".x-") as folder:
+    with pytest.raises(RuntimeError), scratch_folder(tmp_path / "a" / "x") as folder:
         assert folder.parent == tmp_path / "a"
         raise RuntimeError
-    with own_folder(tmp_path / "a", ".x-") as folder:
+    with scratch_folder(tmp_path / "a" / "x") as folder:
         folder.rename(tmp_path / "a" / "kept")
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["kept"]
 

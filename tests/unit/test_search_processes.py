@@ -167,7 +167,7 @@ def test_no10_what_searchers_hand_out_and_a_hybrid_can_be_copied(copied, tiny_in
     again = copied(ranked)
     assert [list(item.matched) for item in again] == [list(item.matched) for item in ranked]
     assert searcher.hits(again) == copied(hits) == hits
-    assert copied(searcher.decode_counted([""])).n_truncated == 0
+    assert copied(searcher.decode_counted([""])).cut == {}
     hybrid = Hybrid({"q": [("d1", 2.0)]}, Fusion(), 3, {"run": "x"})
     assert copied(hybrid).rankings("q", [hits]) == hybrid.rankings("q", [hits])
     assert copied(hybrid).description() == hybrid.description()
