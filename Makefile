@@ -66,7 +66,7 @@ lint: install  ## check style, types, layers and stubs
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	$(PYTHON) -m tests.stubs
+	$(PYTHON) -m tests.helpers.stubs
 	$(VENV)/bin/clang-format --dry-run -Werror $(CPP)
 
 bench: install  ## measure the index (on the real corpus where it is indexed) and the whole search, into runs/bench/
@@ -83,7 +83,7 @@ bench-quick: install  ## the same on 1 million tokens and few queries
 TABLE ?= demo $(if $(SEAL_IR_DATA),nq-10k)
 eval: install  ## make the tables of eval/ (TABLE=real; SYSTEMS="'SEAL lm' BM25*" for some rows; FRESH=1; PLOTS=1)
 	@status=0; for table in $(TABLE); do \
-	  $(PYTHON) -m seal_ir.baselines --table eval/$$table.toml $(if $(SYSTEMS),--systems $(SYSTEMS)) \
+	  $(PYTHON) -m seal_ir.reproduce --table eval/$$table.toml $(if $(SYSTEMS),--systems $(SYSTEMS)) \
 	    $(if $(FRESH),--fresh) $(if $(PLOTS),--plots) || status=1; \
 	done; exit $$status
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from seal_ir.arrays import Ints
 from seal_ir.errors import ArgumentError, integer, shown
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ def whole(value: object, name: str, least: int | None = None) -> int:
     return number
 
 
-def wholes(values: Iterable[int] | NDArray[np.int64], name: str) -> NDArray[np.int64]:
+def wholes(values: Iterable[int] | Ints, name: str) -> Ints:
     """Integers by position, int64 [n]; those beyond its bounds become the last ones within.
 
     Raises:

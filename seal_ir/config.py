@@ -21,6 +21,7 @@ from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM
 # Titles and fields are written to their ends, which costs nothing where they are shorter; this much at most.
 # The longest title of 319,802 passages of Wikipedia has 36 tokens.
 LONGEST_STEPS = 64
+DEFAULT_BATCH_SIZE = 8  # queries decoded together; larger batches gain little on a CPU
 _KINDS = (BODY, TITLE, QUERY, UNIGRAM)
 T = TypeVar("T", "DecodeConfig", "RankConfig")
 
@@ -140,8 +141,8 @@ class SearchConfig:
     Attributes:
         preset: the name.
         decode, rank: the settings.
-        slow_path: decode and rank as the published system does, for benchmarks: see decode/published.py and
-            rank/published.py.
+        slow_path: decode and rank as the published system does, for benchmarks: see published/decode.py and
+            published/rank.py.
     """
 
     preset: str = "intersective"

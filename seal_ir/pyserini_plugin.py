@@ -22,9 +22,9 @@ from typing import Any
 
 from seal_ir.command import run
 from seal_ir.errors import IndexDirError, UsageError
-from seal_ir.formats.jsonlines import Malformed, parse_object
-from seal_ir.formats.outputs import scratch_folder
-from seal_ir.formats.passages import json_document
+from seal_ir.formats.collections.passages import json_document
+from seal_ir.formats.io.jsonlines import Malformed, parse_object
+from seal_ir.formats.io.outputs import scratch_folder
 from seal_ir.options import CommandParser
 from seal_ir.threads import capped
 

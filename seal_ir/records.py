@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from seal_ir.arrays import Doubles, Ints, Symbols
 
 BODY, TITLE, QUERY, UNIGRAM = "body", "title", "query", "unigram"
 
@@ -69,9 +68,9 @@ class Unigrams(NamedTuple):
         counts: int64 [n], F of each symbol.
     """
 
-    symbols: NDArray[np.uint32]
-    logprobs: NDArray[np.float64]
-    counts: NDArray[np.int64]
+    symbols: Symbols
+    logprobs: Doubles
+    counts: Ints
 
 
 class QueryKeys(NamedTuple):

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.formats.named import Places
-from tests import tiny
-from tests.commands import Runner
-from tests.stubbed import Stubbed, stubbed_commands
-from tests.tables import write_data
+from seal_ir.formats.io.resolve import Places
+from tests.helpers import tiny
+from tests.helpers.commands import Runner
+from tests.helpers.stubbed import Stubbed, stubbed_commands
+from tests.helpers.tables import write_data
 
 
 @pytest.fixture(autouse=True)
@@ -40,15 +40,15 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def training_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the training set of tests/training.py; tests must not change it."""
-    from tests import training
+    """The folder of the training set of tests/helpers/training.py; tests must not change it."""
+    from tests.helpers import training
 
     return training.make_set(tmp_path_factory.mktemp("shared") / "set")
 
 
 @pytest.fixture
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
-    """Where tables find their files: the data of tests/tables.py, below the test's own folder."""
+    """Where tables find their files: the data of tests/helpers/tables.py, below the test's own folder."""
     monkeypatch.setenv("SEAL_IR_DATA", str(write_data(tmp_path / "data")))
     return Places.from_environment()
 

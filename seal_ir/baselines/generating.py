@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import torch
 from transformers import GenerationConfig
 
-from seal_ir.decode.model import Generator
-from seal_ir.decode.pretrained import chosen_device, chosen_dtype, load_network, quiet_transformers, wire
 from seal_ir.errors import ModelError
+from seal_ir.lm.load import chosen_device, chosen_dtype, load_network, quiet_transformers, wire
+from seal_ir.lm.protocols import Generator
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES
 from seal_ir.text.pretrained import find_model, load_description, load_tokenizer
 

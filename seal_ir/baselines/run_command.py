@@ -12,14 +12,14 @@ from typing import Any
 
 from seal_ir.baselines.bm25 import Source, build, check_source, is_lucene_index
 from seal_ir.errors import UsageError
-from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds, read_ids
-from seal_ir.formats.files import atomic_writer
-from seal_ir.formats.json_text import json_file
-from seal_ir.formats.kinds import kind_named
-from seal_ir.formats.named import Places, resolve_topics
-from seal_ir.formats.outputs import is_stream
-from seal_ir.formats.topics import read_topics
-from seal_ir.formats.trec import RunWriter
+from seal_ir.formats.collections.classes import kind_named
+from seal_ir.formats.collections.collection import Collection, ReadOptions, collection_kinds, read_ids
+from seal_ir.formats.io.files import atomic_writer
+from seal_ir.formats.io.json_text import json_file
+from seal_ir.formats.io.outputs import is_stream
+from seal_ir.formats.io.resolve import Places, resolve_topics
+from seal_ir.formats.runs.trec import RunWriter
+from seal_ir.formats.topics.topics import read_topics
 from seal_ir.options import CommandParser, add_threads
 from seal_ir.progress import Progress
 from seal_ir.records import Hit, Query

@@ -15,18 +15,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from seal_ir.arrays import Ints, rank_in_group
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.constraint import Constraint, CostRule
 from seal_ir.decode.cuts import Cut, note_cut
 from seal_ir.decode.forced import Forced, Scored, forced_roots, steps_of, taken
-from seal_ir.decode.hypotheses import Beams, Candidates, rank_in_group
-from seal_ir.decode.model import Generator, Ints, Prompt, Session
+from seal_ir.decode.hypotheses import Beams, Candidates
 from seal_ir.decode.prompts import make_prompt, room_for
-from seal_ir.decode.sound import Sound, step_of
 from seal_ir.decode.stopwatch import Stopwatch
 from seal_ir.decode.unconstrained import Unconstrained
 from seal_ir.decode.unigrams import NO_UNIGRAMS, first_unigrams
 from seal_ir.index.reader import Index
+from seal_ir.lm.protocols import Generator, Prompt, Session
+from seal_ir.lm.sound import Sound, step_of
 from seal_ir.records import BODY, QUERY, Key, QueryKeys, Range
 from seal_ir.text.symbols import FIRST_TOKEN, Marks
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from seal_ir.formats.files import listed
+from seal_ir.formats.io.files import listed
 
 Cut = Mapping[int, int]  # places in a batch of the queries that were cut -> tokens that each was cut to
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seal_ir.decode.model import Floats, Ints
+from seal_ir.arrays import Floats, Ints
 from seal_ir.decode.query_ngrams import NgramNode, query_ngrams
 from seal_ir.index.reader import Index
 from seal_ir.text.symbols import FIRST_TOKEN

@@ -6,13 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from seal_ir.decode.model import Ints
-from seal_ir.text.symbols import Symbols
-
-Doubles = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from seal_ir.arrays import Bools, Doubles, Ints, Symbols, rank_in_group
 
 
 class Beams(NamedTuple):
@@ -68,10 +63,3 @@ def nth_best(scores: Doubles, jobs: Ints, n_jobs: int, n: int) -> Doubles:
     found = np.full(n_jobs, -np.inf)
     found[jobs[last]] = scores[last]
     return found
-
-
-def rank_in_group(groups: Ints) -> Ints:
-    """For each entry of a sorted array, how many equal ones come before it."""
-    first = np.searchsorted(groups, groups, side="left")
-    rank: Ints = np.arange(len(groups)) - first
-    return rank

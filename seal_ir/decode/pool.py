@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from seal_ir.decode.hypotheses import Beams, Candidates, Doubles, rank_in_group
-from seal_ir.decode.model import Floats, Ints, Read
-from seal_ir.text.symbols import FIRST_TOKEN, Symbols
+from seal_ir.arrays import Doubles, Floats, Ints, Symbols, rank_in_group
+from seal_ir.decode.hypotheses import Beams, Candidates
+from seal_ir.lm.protocols import Read
+from seal_ir.text.symbols import FIRST_TOKEN
 
 _UNKNOWN, _ATTESTED, _ABSENT = 0, 1, 2
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from seal_ir.config import DecodeConfig
-from seal_ir.decode.model import Generator, Prompt
 from seal_ir.decode.query_ngrams import MAX_NGRAM_TOKENS
 from seal_ir.errors import ModelError
+from seal_ir.lm.protocols import Generator, Prompt
 from seal_ir.records import BODY
 from seal_ir.text.description import CAUSAL
 

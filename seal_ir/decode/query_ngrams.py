@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from seal_ir.index.engine import Ints
+from seal_ir.arrays import Ints
 from seal_ir.index.reader import Index
 from seal_ir.text.symbols import to_symbols
 

@@ -11,14 +11,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from seal_ir.arrays import Doubles
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.cuts import Cut, note_cut
-from seal_ir.decode.model import Generator, NextTokens, Prompt
 from seal_ir.decode.prompts import make_prompt, room_for
-from seal_ir.decode.sound import Sound, step_of
 from seal_ir.errors import UsageError
+from seal_ir.lm.protocols import Generator, NextTokens, Prompt
+from seal_ir.lm.sound import Sound, step_of
 from seal_ir.records import BODY, QUERY, UNIGRAM, Key, QueryKeys
 from seal_ir.text.symbols import FIRST_TOKEN
 
@@ -186,7 +186,7 @@ def _read(
     }
 
 
-def _next(following: NextTokens, pairs: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+def _next(following: NextTokens, pairs: Sequence[tuple[int, int]]) -> Doubles:
     """Log-probability of each pair of row and token; -inf without a row (-1), and beyond the vocabulary."""
     rows, tokens = np.array(pairs, dtype=np.int64).T
     found = np.full(len(rows), -np.inf)

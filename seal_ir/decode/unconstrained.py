@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from seal_ir.arrays import Floats, Ints
 from seal_ir.decode.constraint import NO_PAIRS, Plan
 from seal_ir.decode.hypotheses import Beams, Candidates, best_of_each
-from seal_ir.decode.model import Floats, Ints, NextTokens, Read
 from seal_ir.decode.stopwatch import Stopwatch
 from seal_ir.index.reader import Index
+from seal_ir.lm.protocols import NextTokens, Read
 from seal_ir.text.symbols import FIRST_TOKEN
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from seal_ir.decode.model import Floats, Ints, NextTokens
+from seal_ir.arrays import Floats, Ints
 from seal_ir.index.batches import Successors
 from seal_ir.index.reader import Index
+from seal_ir.lm.protocols import NextTokens
 from seal_ir.records import Unigrams
 from seal_ir.text.symbols import FIRST_TOKEN
 

@@ -12,17 +12,17 @@ from pathlib import Path
 from seal_ir.command import run
 from seal_ir.config import configured
 from seal_ir.decode.cuts import CutQueries
-from seal_ir.decode.lazy import use_threads
 from seal_ir.encode.encoder import KeyEncoder
-from seal_ir.encode.options_command import Options, parse
+from seal_ir.encode.options import Options, parse
 from seal_ir.encode.vectors import useful
-from seal_ir.formats.named import Places, resolve_topics
-from seal_ir.formats.outputs import is_stream
-from seal_ir.formats.topics import read_topics
-from seal_ir.index.engine import utf8
+from seal_ir.formats.io.files import utf8
+from seal_ir.formats.io.outputs import is_stream
+from seal_ir.formats.io.resolve import Places, resolve_topics
+from seal_ir.formats.topics.topics import read_topics
 from seal_ir.index.registry import index_directory, index_for
 from seal_ir.keys.files import KeyWriter, file_to_write, made_beside
-from seal_ir.keys.made import KeysMade, write_made
+from seal_ir.keys.provenance import KeysMade, write_made
+from seal_ir.lm.torch_threads import use_threads
 from seal_ir.progress import Progress
 from seal_ir.records import Query
 

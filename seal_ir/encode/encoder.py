@@ -10,14 +10,14 @@ from seal_ir.arguments import text, texts
 from seal_ir.config import SearchConfig, chosen
 from seal_ir.decode.beam import Decoded
 from seal_ir.decode.cuts import cut_sentence
-from seal_ir.decode.lazy import LazyGenerator
-from seal_ir.decode.model import Generator
 from seal_ir.encode.vectors import vector
 from seal_ir.errors import InputError
-from seal_ir.formats.files import shown
+from seal_ir.formats.io.files import shown
 from seal_ir.index.registry import opened
 from seal_ir.keys.files import file_to_read, iter_records
+from seal_ir.lm.protocols import Generator
 from seal_ir.records import QueryKeys
+from seal_ir.search.lazy import LazyGenerator
 
 logger = logging.getLogger(__name__)
 

@@ -26,10 +26,10 @@ from seal_ir.eval.significance import Resampling
 from seal_ir.eval.splits import with_overlap
 from seal_ir.eval.tables import FORMATS, Statistics, Table, as_json
 from seal_ir.eval.texts import Texts, collection_texts, index_directory, index_texts
-from seal_ir.formats.collections import collection_kinds
-from seal_ir.formats.files import atomic_writer
-from seal_ir.formats.named import Places
-from seal_ir.formats.outputs import STDOUT
+from seal_ir.formats.collections.collection import collection_kinds
+from seal_ir.formats.io.files import atomic_writer
+from seal_ir.formats.io.outputs import STDOUT
+from seal_ir.formats.io.resolve import Places
 from seal_ir.options import CommandParser
 from seal_ir.pyserini_plugin import is_lucene_index, lucene_texts
 

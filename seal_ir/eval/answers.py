@@ -10,7 +10,7 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 from seal_ir.errors import InputError
-from seal_ir.formats.files import listed, shown
+from seal_ir.formats.io.files import listed, shown
 
 Finder = Callable[[str], bool]
 

@@ -8,19 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from seal_ir.arrays import Floats
 from seal_ir.errors import UsageError
 from seal_ir.eval.measures import Column, aggregate
 from seal_ir.eval.per_topic import Cells, write_rows
-from seal_ir.eval.significance import (
-    DEFAULTS,
-    Floats,
-    Resampling,
-    bootstrap_intervals,
-    holm,
-    randomisation_p,
-)
+from seal_ir.eval.significance import DEFAULTS, Resampling, bootstrap_intervals, holm, randomisation_p
 from seal_ir.eval.tables import Comparison, Interval, Result, Table
-from seal_ir.formats.files import shown
+from seal_ir.formats.io.files import shown
 
 
 def find_result(table: Table, name: str) -> Result:

@@ -16,7 +16,7 @@ from ir_measures import DefaultPipeline
 
 from seal_ir.errors import UsageError
 from seal_ir.eval.evidence import EvidenceMeasure, evidence_measure
-from seal_ir.formats.files import shown
+from seal_ir.formats.io.files import shown
 
 ANSWER_DEFAULTS = ("AnswerAccuracy@1", "AnswerAccuracy@5", "AnswerAccuracy@20", "AnswerAccuracy@100")
 QRELS_DEFAULTS = ("Success@1", "Success@10", "Rprec")

@@ -13,12 +13,12 @@ from seal_ir.errors import InputError
 from seal_ir.eval.answers import TOKENS, Matching, usable
 from seal_ir.eval.evidence import EvidenceSets
 from seal_ir.eval.rankings import fold, fold_qrels
-from seal_ir.formats.answers import read_answers
-from seal_ir.formats.files import is_file, listed, shown
+from seal_ir.formats.io.files import is_file, listed, shown
+from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.formats.kilt import read_provenance
-from seal_ir.formats.named import Places, resolve_answers, resolve_qrels, resolve_topics
-from seal_ir.formats.topics import detect_format, read_topics
-from seal_ir.formats.trec import has_datapoints, read_qrels
+from seal_ir.formats.runs.trec import has_datapoints, read_qrels
+from seal_ir.formats.topics.answers import read_answers
+from seal_ir.formats.topics.topics import detect_format, read_topics
 
 logger = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seal_ir.errors import InputError
-from seal_ir.formats.files import shown
+from seal_ir.formats.io.files import shown
+from seal_ir.formats.io.pipes import rereadable
 from seal_ir.formats.kilt import read_guesses
-from seal_ir.formats.pipes import rereadable
-from seal_ir.formats.trec import has_datapoints, read_run, trec_order
+from seal_ir.formats.runs.trec import has_datapoints, read_run, trec_order
 
 logger = logging.getLogger(__name__)
 

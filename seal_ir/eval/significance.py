@@ -9,11 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from seal_ir.arrays import Doubles
 from seal_ir.errors import UsageError, check_least
-
-Floats = NDArray[np.float64]
 
 _EXACT_SUMS = 1 << 14  # so many different sums are enumerated: all of 14 topics, or many topics of few values
 _UNIT = (
@@ -49,7 +47,7 @@ class Resampling:
 DEFAULTS = Resampling()
 
 
-def randomisation_p(differences: Floats, options: Resampling = DEFAULTS) -> float:
+def randomisation_p(differences: Doubles, options: Resampling = DEFAULTS) -> float:
     """Two-sided p of the paired randomisation test on the mean of differences, float64 [n_topics].
 
     Under the null hypothesis each topic's difference has either sign with equal chance; p is the
@@ -86,7 +84,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def bootstrap_intervals(values: Floats, options: Resampling = DEFAULTS) -> Floats:
+def bootstrap_intervals(values: Doubles, options: Resampling = DEFAULTS) -> Doubles:
     """Percentile intervals [n_series, 2] of the means of several series, float64 [n_topics, n_series].
 
     All series are seen through the same samples of topics, drawn with replacement, so that the interval of
@@ -106,7 +104,7 @@ def bootstrap_intervals(values: Floats, options: Resampling = DEFAULTS) -> Float
     return np.quantile(means, [tail, 1 - tail], axis=0).T
 
 
-def _sums(units: Floats) -> tuple[Floats, Floats] | None:
+def _sums(units: Doubles) -> tuple[Doubles, Doubles] | None:
     """All sums of whole numbers under every assignment of signs, with their chances; None if too many."""
     sums, chances = np.zeros(1), np.ones(1)
     for unit in units:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from seal_ir.convert.overlap import overlap_splits, read_overlap
 from seal_ir.errors import InputError
 from seal_ir.eval.measures import aggregate
 from seal_ir.eval.questions import Questions
 from seal_ir.eval.tables import Result, Table
-from seal_ir.formats.files import shown
-from seal_ir.formats.overlap import overlap_splits, read_overlap
+from seal_ir.formats.io.files import shown
 
 Value = TypeVar("Value")
 

@@ -14,7 +14,7 @@ from seal_ir.eval.measures import Column
 from seal_ir.eval.questions import Questions
 from seal_ir.eval.rankings import Coverage
 from seal_ir.eval.significance import Resampling
-from seal_ir.formats.json_text import json_file
+from seal_ir.formats.io.json_text import json_file
 
 ALL, JUDGED, IN_RUN = "all", "judged", "in-run"  # topics that figures are averaged over
 

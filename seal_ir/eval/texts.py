@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from seal_ir.errors import InputError
-from seal_ir.formats.collections import Collection, ReadOptions
-from seal_ir.formats.files import shown
-from seal_ir.formats.named import Places
-from seal_ir.formats.pipes import rereadable
+from seal_ir.formats.collections.collection import Collection, ReadOptions
+from seal_ir.formats.io.files import shown
+from seal_ir.formats.io.pipes import rereadable
+from seal_ir.formats.io.resolve import Places
 from seal_ir.index.manifest import MANIFEST
 from seal_ir.index.reader import Index
 

@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.command import check_options, run
+from seal_ir.convert.published_index import PublishedCollection
 from seal_ir.errors import UsageError
-from seal_ir.formats.collections import Collection, ReadOptions, collection_kinds, read_ids
-from seal_ir.formats.json_text import json_line
-from seal_ir.formats.outputs import check_several
+from seal_ir.formats.collections.collection import Collection, ReadOptions, collection_kinds, read_ids
+from seal_ir.formats.io.files import utf8
+from seal_ir.formats.io.json_text import json_line
+from seal_ir.formats.io.outputs import check_several
 from seal_ir.index.builder import BuildOptions, build_index
-from seal_ir.index.cutting import Progress
-from seal_ir.index.engine import ENGINES, SAMPLE_RATES, EngineSpec, utf8
+from seal_ir.index.engine import ENGINES, SAMPLE_RATES, EngineSpec
 from seal_ir.index.manifest import Manifest
 from seal_ir.index.memory import MAX_SEGMENT_TOKENS, parse_size
-from seal_ir.index.published import PublishedCollection
 from seal_ir.index.pyserini_options import IGNORED, REFUSED
 from seal_ir.index.reader import Index
+from seal_ir.index.segmenting import Progress
 from seal_ir.index.stats import as_table, statistics
 from seal_ir.index.verify import SAMPLE, verify_index
 from seal_ir.options import CommandParser, add_ignored, add_refused, add_threads

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seal_ir.index.engine import Ints
+from seal_ir.arrays import Ints, Symbols
 from seal_ir.records import Range
-from seal_ir.text.symbols import Symbols
 
 PIECE = 1 << 17  # rows that are located at a time where there may be millions
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.errors import IndexDirError, InputError, UsageError, check_least
-from seal_ir.index.cutting import Cutter, Progress, Tokenised, tokenised
 from seal_ir.index.engine import EngineSpec
 from seal_ir.index.generations import building, commit, named_by_content
 from seal_ir.index.given import checked
@@ -23,6 +22,7 @@ from seal_ir.index.manifest import (
     tokenizer_name,
 )
 from seal_ir.index.memory import MAX_SEGMENT_TOKENS, Budget, Size
+from seal_ir.index.segmenting import Cutter, Progress, Tokenised, tokenised
 from seal_ir.index.segments import build_segment
 from seal_ir.index.workers import Workers
 from seal_ir.records import Document

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from seal_ir.index.engine import Ints
+from seal_ir.arrays import Ints
 from seal_ir.index.manifest import RAW_FILE
 from seal_ir.index.tables import FAULTS, TableWriter, damaged, open_table, read_table
 from seal_ir.records import Document

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from seal_ir.arrays import Ints, Symbols
 from seal_ir.errors import IndexDirError, UsageError
-from seal_ir.text.symbols import BOUNDARY, Symbols
+from seal_ir.extensions import NATIVE, SDSL, extension
+from seal_ir.formats.io.files import utf8
+from seal_ir.index.native import build_native
+from seal_ir.text.symbols import BOUNDARY
 
-Ints = NDArray[np.int64]
 P = ParamSpec("P")
 T = TypeVar("T")
-NATIVE, SDSL = "native", "sdsl"
 ENGINES = (NATIVE, SDSL)
 SAMPLE_RATES = {
     "default": 8,
     "small": 32,
     "fast": 1,
 }  # of native's layouts: every so manieth position is kept
-_INSTALL = {
-    NATIVE: "run `make install` again",
-    SDSL: "install libsdsl-dev (apt) and run `make install` again",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +108,10 @@ def build_engine(
     """
     try:
         if spec.name == NATIVE:
-            from seal_ir.index.native import build_native
-
             build_native(path, symbols, starts, SAMPLE_RATES[spec.layout], progress)
         else:
             progress("indexing")
-            _module(SDSL).build(utf8(path), symbols, starts, BOUNDARY, utf8(temp_dir))
+            extension(SDSL).build(utf8(path), symbols, starts, BOUNDARY, utf8(temp_dir))
     except RuntimeError as error:
         raise IndexDirError(f"the index cannot be written: {error}") from error
     except MemoryError as error:
@@ -152,7 +143,7 @@ def open_engine(name: str, path: Path) -> Engine:
     """
     if name not in ENGINES:
         raise IndexDirError(f"unknown index engine {name!r}; this version has: {', '.join(ENGINES)}")
-    module = _module(name)
+    module = extension(name)
     try:
         engine: Engine = module.Engine.open(utf8(path))
     except (RuntimeError, ValueError) as error:
@@ -201,16 +192,3 @@ class CheckedEngine:
 
 def _unreadable(path: Path, error: Exception) -> IndexDirError:
     return IndexDirError(f"{path}: {error}; rebuild it with python -m seal_ir.index")
-
-
-def utf8(path: str | Path) -> str:
-    """A path for what encodes names as UTF-8 itself: under LC_ALL=C Python's own str holds escaped bytes."""
-    return os.fsencode(path).decode("utf-8", "surrogateescape")
-
-
-def _module(name: str) -> Any:
-    """The extension module; by its name, or import-linter would take it for the package `seal_ir`."""
-    try:
-        return import_module(f"seal_ir._{name}")
-    except ImportError as error:
-        raise IndexDirError(f"the {name} engine was not built here: {_INSTALL[name]} ({error})") from error

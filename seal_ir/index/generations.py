@@ -19,10 +19,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from seal_ir.errors import IndexDirError, UsageError
-from seal_ir.formats.outputs import make_parents
+from seal_ir.formats.io.outputs import make_parents
 from seal_ir.index.leftovers import LOCK, WORKING, grown_beside, is_earlier, is_own, replaced_beside
 from seal_ir.index.manifest import MANIFEST, Files, Manifest, SegmentInfo, describe_files, read_manifest
-from seal_ir.index.places import locked
+from seal_ir.index.replacing import locked
 
 _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}  # of file systems that do not sync folders
 _DIGITS = 12  # hexadecimal, of the digest in a segment's name

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from seal_ir.arrays import Ints
 from seal_ir.index.batches import Occurrences, pieces
-from seal_ir.index.engine import Ints
 from seal_ir.records import Range
 from seal_ir.text.symbols import BOUNDARY, Marks
 

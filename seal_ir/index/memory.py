@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 
 from seal_ir.errors import IndexDirError, UsageError
-from seal_ir.index.engine import NATIVE, EngineSpec, build_memory
+from seal_ir.extensions import NATIVE
+from seal_ir.index.engine import EngineSpec, build_memory
 
 MAX_NARROW = 1 << 16  # distinct symbols that sort as two bytes each
 MAX_SEGMENT_TOKENS = 1 << 30

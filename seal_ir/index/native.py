@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seal_ir.arrays import Ints, Symbols
 from seal_ir.errors import IndexDirError
-from seal_ir.index.engine import Ints, utf8
-from seal_ir.text.symbols import BOUNDARY, Symbols
+from seal_ir.extensions import NATIVE, extension
+from seal_ir.formats.io.files import utf8
+from seal_ir.text.symbols import BOUNDARY
 
 MAX_SUFFIXES = (1 << 31) - 1  # bytes that libdivsufsort sorts with 32-bit positions
 
@@ -41,7 +42,7 @@ def build_native(
         RuntimeError: the file cannot be written.
         MemoryError: not enough memory.
     """
-    native = _native()
+    native = extension(NATIVE)
     alphabet, text = native.densify(symbols, starts, BOUNDARY)
     progress("sorting suffixes")
     suffixes = suffix_array(text, len(text) // len(symbols))
@@ -72,7 +73,7 @@ def suffix_array(text: NDArray[np.uint8], width: int) -> NDArray[np.int32]:
     if failed:
         raise MemoryError("libdivsufsort ran out of memory")
     # Suffixes that start inside a symbol are dropped where they lie; the rest of the memory goes back.
-    _native().compact(suffixes, width)
+    extension(NATIVE).compact(suffixes, width)
     suffixes.resize(len(text) // width, refcheck=False)
     return suffixes
 
@@ -91,10 +92,3 @@ def _divsufsort() -> Any:
                 function.restype = ctypes.c_int32
                 return function
     raise IndexDirError("libdivsufsort is missing; pip install pydivsufsort")
-
-
-def _native() -> Any:
-    try:
-        return import_module("seal_ir._native")
-    except ImportError as error:
-        raise IndexDirError(f"the native engine was not built here: run `make install` ({error})") from error

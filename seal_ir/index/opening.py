@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.extensions import SDSL
 from seal_ir.index.documents import DocumentTable
-from seal_ir.index.engine import SDSL, Engine, open_engine
+from seal_ir.index.engine import Engine, open_engine
 from seal_ir.index.manifest import MANIFEST, REBUILD, Manifest, check_bytes, check_files, read_manifest
 from seal_ir.index.segments import ENGINE_FILE
 

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from seal_ir.arguments import path, text, whole, wholes
+from seal_ir.arrays import Ints, Symbols
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.index.batches import Occurrences, Successors, merged, rows_of
 from seal_ir.index.documents import DocumentTable
-from seal_ir.index.engine import Engine, Ints
+from seal_ir.index.engine import Engine
 from seal_ir.index.lengths import value_lengths
 from seal_ir.index.manifest import Manifest
 from seal_ir.index.opening import Check, open_generation, other_tokenizer
@@ -27,7 +28,6 @@ from seal_ir.text.symbols import (
     BOUNDARY,
     TITLE_MARKS,
     Marks,
-    Symbols,
     further_marks,
     split_further,
     split_stream,

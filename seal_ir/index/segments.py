@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from seal_ir.arrays import Symbols
 from seal_ir.errors import IndexDirError
 from seal_ir.index.documents import DocumentWriter
 from seal_ir.index.engine import EngineSpec, build_engine
 from seal_ir.index.memory import MAX_NARROW, Size
 from seal_ir.records import Document
-from seal_ir.text.symbols import Symbols
 
 ENGINE_FILE = "fm.bin"
 _STREAMS, _LENGTHS = "streams.u4", "lengths.i8"  # only while the segment is built

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from seal_ir.errors import IndexDirError
-from seal_ir.index.engine import utf8
+from seal_ir.formats.io.files import utf8
 from seal_ir.index.manifest import REBUILD
 
 FAULTS = (OSError, ValueError, IndexError, pa.ArrowException)  # what reading a spoiled file raises

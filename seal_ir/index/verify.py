@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from seal_ir.arrays import Symbols
 from seal_ir.errors import IndexDirError
-from seal_ir.formats.jsonlines import parse_object
-from seal_ir.formats.passages import json_document
-from seal_ir.index.cutting import tokenised
+from seal_ir.formats.collections.passages import json_document
+from seal_ir.formats.io.jsonlines import parse_object
 from seal_ir.index.reader import Index
+from seal_ir.index.segmenting import tokenised
 from seal_ir.records import Document
-from seal_ir.text.symbols import Symbols
 
 SAMPLE = 1000
 _BATCH = 1000

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from seal_ir.arrays import Ints
 from seal_ir.index.batches import pieces
-from seal_ir.index.engine import Ints
 from seal_ir.index.reader import Index
 from seal_ir.records import Key
 
@@ -39,7 +38,7 @@ class Candidates(NamedTuple):
     """
 
     offsets: Ints
-    rows: NDArray[np.int64]
+    rows: Ints
     further: Ints
 
 

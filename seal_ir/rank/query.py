@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from seal_ir.arrays import Doubles, Ints
 from seal_ir.config import RankConfig
-from seal_ir.index.engine import Ints
 from seal_ir.rank.weights import log_odds
 from seal_ir.records import UNIGRAM, Key, ScoredKey, Unigrams
-
-Floats = NDArray[np.float64]
 
 
 class WeightedQuery(NamedTuple):
@@ -27,9 +24,9 @@ class WeightedQuery(NamedTuple):
     """
 
     keys: list[ScoredKey]
-    powers: Floats
+    powers: Doubles
     unigrams: Unigrams
-    unigram_weights: Floats
+    unigram_weights: Doubles
 
     @classmethod
     def of(
@@ -61,7 +58,7 @@ class Matched(Sequence[ScoredKey]):
 
     __slots__ = ("_numbers", "_query", "_shares")
 
-    def __init__(self, query: WeightedQuery, numbers: Ints, shares: Floats) -> None:
+    def __init__(self, query: WeightedQuery, numbers: Ints, shares: Doubles) -> None:
         """Keep what they are made of.
 
         Args:

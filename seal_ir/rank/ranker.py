@@ -14,8 +14,8 @@ from itertools import groupby
 
 import numpy as np
 
+from seal_ir.arrays import Ints, Symbols
 from seal_ir.config import RankConfig
-from seal_ir.index.engine import Ints
 from seal_ir.index.reader import Index
 from seal_ir.rank.candidates import find_candidates
 from seal_ir.rank.compiled import Query, Ranking
@@ -23,7 +23,6 @@ from seal_ir.rank.query import Matched, WeightedQuery
 from seal_ir.rank.streams import Streams
 from seal_ir.rank.weights import log_odds
 from seal_ir.records import BODY, Key, QueryKeys, Ranked, ScoredKey
-from seal_ir.text.symbols import Symbols
 
 _BATCH = 512  # documents read together: 300 KB of text, and few enough that the first bounds help the next
 

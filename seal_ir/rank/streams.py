@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from seal_ir.arrays import Ints, Symbols
 from seal_ir.forks import OwnOfProcess
-from seal_ir.index.engine import Ints
 from seal_ir.index.reader import Index
 from seal_ir.rank.compiled import Cache
-from seal_ir.text.symbols import Symbols
 
 DEFAULT_CACHE_BYTES = 128 << 20  # the passages of 40 million tokens
 

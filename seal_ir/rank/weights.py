@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from seal_ir.arrays import Doubles, Ints
+
 # A probability that float32 rounds to 1 says "at least 1 - 2^-24", not "certain": the odds stay finite.
 _HIGHEST_LOGPROB = -(2.0**-24)
 
 
-def log_odds(
-    logprobs: NDArray[np.float64], counts: NDArray[np.int64], n_tokens: int, smoothing: float
-) -> Floats:
+def log_odds(logprobs: Doubles, counts: Ints, n_tokens: int, smoothing: float) -> Doubles:
     """Weights w(n, q) >= 0 of the LM+FM scoring function.
 
     The paper's equation 2: w = max(0, log [ P(n|q) (1 - P(n)) / (P(n) (1 - P(n|q))) ]) with
@@ -29,5 +27,5 @@ def log_odds(
     with np.errstate(divide="ignore"):  # a corpus of one token has P(n) = 1, whose odds are infinite
         corpus_odds = np.log(corpus) - np.log1p(-np.minimum(corpus, 1.0))
     model_odds = logprobs - np.log(-np.expm1(logprobs))
-    weights: Floats = np.maximum(0.0, model_odds - corpus_odds)
+    weights: Doubles = np.maximum(0.0, model_odds - corpus_odds)
     return weights

@@ -15,24 +15,23 @@ from seal_ir.command import run
 from seal_ir.config import SearchConfig, configured, covering
 from seal_ir.decode.beam import Decoded
 from seal_ir.decode.cuts import CutQueries
-from seal_ir.decode.lazy import use_threads
 from seal_ir.errors import UsageError
-from seal_ir.formats.files import atomic_writer
-from seal_ir.formats.json_text import json_file
-from seal_ir.formats.named import Places, resolve_topics
-from seal_ir.formats.outputs import is_stream
-from seal_ir.formats.pages import first_hits, fold_hits
-from seal_ir.formats.pipes import rereadable
-from seal_ir.formats.topics import datapoint_inputs, read_topics
-from seal_ir.formats.trec import RunWriter
-from seal_ir.index.engine import utf8
+from seal_ir.formats.io.files import atomic_writer, utf8
+from seal_ir.formats.io.json_text import json_file
+from seal_ir.formats.io.outputs import is_stream
+from seal_ir.formats.io.pipes import rereadable
+from seal_ir.formats.io.resolve import Places, resolve_topics
+from seal_ir.formats.runs.pages import first_hits, fold_hits
+from seal_ir.formats.runs.trec import RunWriter
+from seal_ir.formats.topics.topics import datapoint_inputs, read_topics
 from seal_ir.index.registry import index_directory, index_for
+from seal_ir.lm.torch_threads import use_threads
 from seal_ir.progress import Progress
 from seal_ir.rank.ranker import weigh
 from seal_ir.records import Hit, Query, QueryKeys
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.hybrid import Hybrid, hybrid_with
-from seal_ir.search.options_command import fusion_of, outputs_of, parsed
+from seal_ir.search.options import fusion_of, outputs_of, parsed
 from seal_ir.search.pipeline import batched, overlapped
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.search.stored import StoredKeys

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seal_ir.formats.json_text import json_line
-from seal_ir.formats.jsonlines import Malformed, parse_object
+from seal_ir.formats.io.json_text import json_line
+from seal_ir.formats.io.jsonlines import Malformed, parse_object
 from seal_ir.records import Document
 
 

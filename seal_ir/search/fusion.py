@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from seal_ir.errors import UsageError, check_least
-from seal_ir.formats.files import shown
+from seal_ir.formats.io.files import shown
 
 Entry = tuple[str, float]  # docid and score, as `read_run` gives them
 METHODS = ("rrf", "interpolation")

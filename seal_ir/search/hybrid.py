@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.errors import IndexDirError, InputError, UsageError
-from seal_ir.formats.files import is_file, shown
-from seal_ir.formats.trec import read_run
-from seal_ir.index.engine import utf8
+from seal_ir.formats.io.files import is_file, shown, utf8
+from seal_ir.formats.runs.trec import read_run
 from seal_ir.index.reader import Index
 from seal_ir.progress import Progress
 from seal_ir.pyserini_plugin import check_installed, is_lucene_index, start_java

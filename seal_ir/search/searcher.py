@@ -12,21 +12,21 @@ from types import TracebackType
 from typing import Any
 
 from seal_ir.arguments import ids, instance, instances, text, text_or_whole, texts, whole
-from seal_ir.config import SearchConfig, chosen
+from seal_ir.config import DEFAULT_BATCH_SIZE, SearchConfig, chosen
 from seal_ir.decode.beam import Decoded
 from seal_ir.decode.cuts import cut_sentence
-from seal_ir.decode.lazy import DEFAULT_BATCH_SIZE, LazyGenerator, settings_for
-from seal_ir.decode.model import Generator
 from seal_ir.decode.rescore import rescore
 from seal_ir.errors import ArgumentError
-from seal_ir.formats.named import Places
+from seal_ir.formats.io.resolve import Places
 from seal_ir.index.registry import named_index, opened, registered
+from seal_ir.lm.protocols import Generator
 from seal_ir.progress import Progress
-from seal_ir.rank import published as published_ranking
+from seal_ir.published import rank as published_ranking
 from seal_ir.rank.ranker import rank
 from seal_ir.rank.streams import Streams
 from seal_ir.records import Hit, QueryKeys, Ranked
 from seal_ir.search.documents import SealDocument
+from seal_ir.search.lazy import LazyGenerator, settings_for
 from seal_ir.search.pipeline import batched, overlapped
 
 logger = logging.getLogger(__name__)

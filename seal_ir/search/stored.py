@@ -8,12 +8,12 @@ from pathlib import Path
 from seal_ir.config import SearchConfig
 from seal_ir.decode.beam import Decoded
 from seal_ir.errors import InputError
-from seal_ir.formats.jsonlines import Malformed
-from seal_ir.index.engine import utf8
+from seal_ir.formats.io.files import utf8
+from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.index.reader import Index
 from seal_ir.keys.files import KeyReader, file_to_read, made_beside
-from seal_ir.keys.located import located
-from seal_ir.keys.made import read_made
+from seal_ir.keys.lookup import located
+from seal_ir.keys.provenance import read_made
 from seal_ir.records import Query, QueryKeys
 
 

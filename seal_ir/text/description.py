@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import Any
 
 from seal_ir.errors import ModelError
-from seal_ir.formats.files import shown
-from seal_ir.formats.json_text import json_file
+from seal_ir.formats.io.files import shown
+from seal_ir.formats.io.json_text import json_file
 from seal_ir.records import BODY, TITLE
 
 logger = logging.getLogger(__name__)

@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from seal_ir.errors import ModelError, UsageError
-from seal_ir.formats.files import atomic_writer
-from seal_ir.formats.hub_access import cached_folder, unreachable
-from seal_ir.formats.named import Places
+from seal_ir.formats.io.files import atomic_writer
+from seal_ir.formats.io.hub_access import cached_folder, unreachable
+from seal_ir.formats.io.resolve import Places
 from seal_ir.text.adapters import base_of
 from seal_ir.text.description import ModelDescription, read_description
 from seal_ir.text.published_models import PUBLISHED_MODELS, published_folder

@@ -11,15 +11,14 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from seal_ir.arrays import Symbols
 
 SENTINEL = 0  # ends the text inside the FM-index; never in a stream
 BOUNDARY = 1  # starts every document
 TITLE_END = 2
 FIRST_TOKEN = 16  # symbol of token id 0
 MAX_FURTHER = (FIRST_TOKEN - TITLE_END - 1) // 2  # fields beside title and body, with two symbols each
-
-Symbols = NDArray[np.uint32]
 
 
 class Marks(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from seal_ir.errors import ModelError
-from seal_ir.formats.json_text import json_line
+from seal_ir.formats.io.json_text import json_line
 from seal_ir.text.symbols import FIRST_TOKEN
 
 _BYTE_LEVEL_DEFAULTS = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}

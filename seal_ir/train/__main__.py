@@ -27,11 +27,11 @@ def main(arguments: list[str]) -> int:
     if name == "--version":
         CommandParser().parse_args([name])
     if name == "data":
-        from seal_ir.train.data_command import main as data
+        from seal_ir.train.data.command import main as data
 
         return data(arguments[1:])
     if name == "fit":
-        from seal_ir.train.fit_command import main as fit
+        from seal_ir.train.fit.command import main as fit
 
         return fit(arguments[1:])
     if name == "convert":

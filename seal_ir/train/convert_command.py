@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.command import check_options
-from seal_ir.decode.lazy import use_threads
+from seal_ir.lm.torch_threads import use_threads
 from seal_ir.options import CommandParser, add_threads
 
 _BART = "facebook/bart-large"
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
     use_threads(args.threads)
     from transformers.utils import logging as transformers_logging
 
-    from seal_ir.train.fairseq import Conversion, convert
+    from seal_ir.convert.fairseq import Conversion, convert
 
     theirs: Any = transformers_logging
     theirs.set_verbosity_error()

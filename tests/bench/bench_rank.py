@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from seal_ir.config import PRESETS
-from seal_ir.formats.named import Places, resolve_topics
-from seal_ir.formats.topics import read_topics
+from seal_ir.formats.io.resolve import Places, resolve_topics
+from seal_ir.formats.topics.topics import read_topics
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index
-from seal_ir.rank import published
+from seal_ir.published import rank as published
 from seal_ir.rank.ranker import rank
 from seal_ir.rank.streams import DEFAULT_CACHE_BYTES, Streams
 from seal_ir.records import Key, QueryKeys, Range, Unigrams

@@ -22,8 +22,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seal_ir.formats.named import Places, resolve_topics
-from seal_ir.formats.topics import read_topics
+from seal_ir.formats.io.resolve import Places, resolve_topics
+from seal_ir.formats.topics.topics import read_topics
 from seal_ir.index.registry import registered
 
 SMOL, SMALL, LARGE = "smollm2-135m", "bart-small", "bart-large"

@@ -59,7 +59,7 @@ def synthetic_text(n_tokens: int, n_words: int = 50_000) -> Text:
 
 def text_of_index(name: str) -> Text:
     """The streams of all documents of an index, by its folder or its registered name."""
-    from seal_ir.formats.named import Places
+    from seal_ir.formats.io.resolve import Places
     from seal_ir.index.reader import Index
     from seal_ir.index.registry import named_index
 

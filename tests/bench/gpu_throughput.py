@@ -24,12 +24,12 @@ from transformers import BartConfig, BartForConditionalGeneration
 from seal_ir.command import run
 from seal_ir.config import DecodeConfig, SearchConfig
 from seal_ir.decode.beam import decode
-from seal_ir.decode.model import Generator
-from seal_ir.decode.pretrained import DTYPES, wire
 from seal_ir.errors import UsageError
-from seal_ir.formats.named import Places
+from seal_ir.formats.io.resolve import Places
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index
+from seal_ir.lm.load import DTYPES, wire
+from seal_ir.lm.protocols import Generator
 from seal_ir.records import QueryKeys
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.text.description import SEQ2SEQ, ModelDescription

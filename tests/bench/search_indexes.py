@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from seal_ir.formats.named import Places
+from seal_ir.extensions import NATIVE, SDSL
+from seal_ir.formats.io.resolve import Places
 from seal_ir.index.builder import BuildOptions, build_index
-from seal_ir.index.engine import NATIVE, SDSL, EngineSpec
+from seal_ir.index.engine import EngineSpec
 from seal_ir.index.manifest import MANIFEST
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index

@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from transformers import BartConfig, BartForConditionalGeneration
 
-from seal_ir.decode.model import Generator
-from seal_ir.decode.pretrained import wire
 from seal_ir.index.reader import Index
+from seal_ir.lm.load import wire
+from seal_ir.lm.protocols import Generator
 from seal_ir.text.description import SEQ2SEQ_TEMPLATE, ModelDescription
 from seal_ir.text.symbols import FIRST_TOKEN
 

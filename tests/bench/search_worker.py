@@ -12,8 +12,8 @@ from search_models import SHAPES, random_bart
 from search_parts import clock_seconds, measure, peak_rss
 
 from seal_ir.config import SearchConfig, preset
-from seal_ir.decode.model import Generator
 from seal_ir.index.reader import Index
+from seal_ir.lm.protocols import Generator
 from seal_ir.search.searcher import SealSearcher
 
 if TYPE_CHECKING:

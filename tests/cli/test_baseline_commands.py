@@ -19,10 +19,10 @@ from seal_ir.baselines.gar import __main__ as gar
 from seal_ir.baselines.gensim_bm25 import __main__ as gensim
 from seal_ir.baselines.pseudo_queries import __main__ as pseudo_queries
 from seal_ir.errors import UsageError
-from seal_ir.formats.trec import read_run
+from seal_ir.formats.runs.trec import read_run
 from seal_ir.records import Hit
-from tests.commands import ROOT, Runner, assert_fault
-from tests.tiny_encoders import DOCUMENTS, HIDDEN, save_dpr, save_sentence_encoder, write_collection
+from tests.helpers.commands import ROOT, Runner, assert_fault
+from tests.helpers.tiny_encoders import DOCUMENTS, HIDDEN, save_dpr, save_sentence_encoder, write_collection
 
 N = 3
 

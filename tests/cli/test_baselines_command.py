@@ -1,4 +1,4 @@
-"""`python -m seal_ir.baselines`: tables made, measured, written; and what it says when they cannot be."""
+"""`python -m seal_ir.reproduce`: tables made, measured, written; and what it says when they cannot be."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.baselines.__main__ import main
-from tests.commands import Runner, assert_fault
-from tests.piping import pipes
-from tests.tables import COPY, row, step, two, write_data, write_table
+from seal_ir.reproduce.__main__ import main
+from tests.helpers.commands import Runner, assert_fault
+from tests.helpers.piping import pipes
+from tests.helpers.tables import COPY, row, step, two, write_data, write_table
 
 
 @pytest.fixture(autouse=True)

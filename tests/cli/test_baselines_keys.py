@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.baselines.__main__ import main
-from seal_ir.baselines.explained import Explained, KeyShare, as_markdown
-from seal_ir.baselines.tables import read_table
-from seal_ir.formats.named import Places
+from seal_ir.formats.io.resolve import Places
 from seal_ir.records import BODY, Query
+from seal_ir.reproduce.__main__ import main
+from seal_ir.reproduce.explained import Explained, KeyShare, as_markdown
+from seal_ir.reproduce.reading import read_table
 from seal_ir.search.searcher import SealSearcher
-from tests import tiny
-from tests.commands import ROOT, Runner, assert_fault
-from tests.tables import row
+from tests.helpers import tiny
+from tests.helpers.commands import ROOT, Runner, assert_fault
+from tests.helpers.tables import row
 
 QUESTIONS = {"a": "the highest mountain on Earth", "b": "which river flows through London | `x`"}
 PRESETS = ("lm", "lm-fm", "paper")
@@ -23,7 +23,7 @@ HEAD = (
     'title = "Keys"\nindex = "{here}/index"\nkeys = 2\n[[topics]]\nname = "two"\ntopics = "{here}/two.tsv"\n'
 )
 ENCODE = '''[[step]]
-command = """-m tests.stubbed_encode input --corpus {topics} output --embeddings {out}/keys.jsonl
+command = """-m tests.helpers.stubbed_encode input --corpus {topics} output --embeddings {out}/keys.jsonl
  encoder --index {here}/index"""
 makes = ["{out}/keys.jsonl"]
 '''

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from seal_ir.encode.__main__ import main as encode
-from seal_ir.formats.topics import read_topics
+from seal_ir.formats.topics.topics import read_topics
 from seal_ir.index.reader import Index
 from seal_ir.keys.files import made_beside
-from seal_ir.keys.made import read_made
+from seal_ir.keys.provenance import read_made
 from seal_ir.search.__main__ import main as search
 from seal_ir.text.pretrained import DEFAULT_MODEL
-from tests import tiny
-from tests.commands import ASCII_LOCALE, ROOT, Result, Runner, assert_fault, spawn
-from tests.stubbed import Stubbed
+from tests.helpers import tiny
+from tests.helpers.commands import ASCII_LOCALE, ROOT, Result, Runner, assert_fault, spawn
+from tests.helpers.stubbed import Stubbed
 
 TOPICS = [
     ("30_1", "the highest mountain"),
@@ -320,14 +320,22 @@ def test_a_user_encodes_and_searches(call: Runner, tiny_index: Path, topics: Pat
     shutil.copytree(tiny_index, odd / "index")
     shutil.copy(topics, odd / "topics.tsv")
     words = ["input", "--corpus", odd / "topics.tsv", "output", "--embeddings", odd, "encoder"]
-    result = spawn("tests.stubbed_encode", *words, "--index", odd / "index", **bare)
+    result = spawn("tests.helpers.stubbed_encode", *words, "--index", odd / "index", **bare)
     assert result.code == 0, result.err
     assert result.out.endswith("/embeddings.jsonl\n")
     made = json.loads((odd / "embeddings.jsonl.config.json").read_text(encoding="utf-8"))
     assert made["index"] == str(odd / "index")
     usual = ["--topics", odd / "topics.tsv", "--index", odd / "index", "--preset", "paper"]
     result = spawn(
-        "tests.torchless_search", *usual, "--output", odd / "Zürich", "--keys", odd, "--threads", 1, **bare
+        "tests.helpers.torchless_search",
+        *usual,
+        "--output",
+        odd / "Zürich",
+        "--keys",
+        odd,
+        "--threads",
+        1,
+        **bare,
     )
     assert result.code == 0, result.err
     assert call(search, *usual, "--output", tmp_path / "direct").code == 0

@@ -10,8 +10,8 @@ import pytest
 from seal_ir.encode import __main__ as encode_command
 from seal_ir.index.__main__ import main as build
 from seal_ir.search import __main__ as search_command
-from tests import tiny
-from tests.commands import Runner, assert_fault
+from tests.helpers import tiny
+from tests.helpers.commands import Runner, assert_fault
 
 PRESETS = ["lm", "intersective", "genre", "dsi"]
 RECORDS = [

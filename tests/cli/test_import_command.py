@@ -8,8 +8,8 @@ import pytest
 
 from seal_ir.index.__main__ import main
 from seal_ir.index.reader import Index
-from tests import published, tiny
-from tests.commands import Runner, assert_fault
+from tests.helpers import published, tiny
+from tests.helpers.commands import Runner, assert_fault
 
 pytest.importorskip("seal_ir._sdsl")
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.formats.collections import Counts
+from seal_ir.formats.collections.collection import Counts
 from seal_ir.index import __main__ as command
 from seal_ir.index.__main__ import main
 from seal_ir.index.reader import Index
 from seal_ir.records import Document
-from tests import tiny
-from tests.commands import ASCII_LOCALE, ROOT, Result, Runner, assert_fault, spawn
-from tests.indexes import part
+from tests.helpers import tiny
+from tests.helpers.commands import ASCII_LOCALE, ROOT, Result, Runner, assert_fault, spawn
+from tests.helpers.indexes import part
 
 ODD = "Zürich “quoted” 東京 </s> , a != b"
 DOCUMENTS = [

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from seal_ir.convert.__main__ import main as formats
 from seal_ir.encode.__main__ import main as encode
 from seal_ir.eval.__main__ import main as evaluate
-from seal_ir.formats.__main__ import main as formats
 from seal_ir.index.__main__ import main as index
 from seal_ir.keys.files import made_beside
 from seal_ir.search.__main__ import main as search
 from seal_ir.train.__main__ import main as train
-from tests import tiny
-from tests.commands import Main, Runner, assert_fault, spawn
-from tests.piping import Piped, pipes
-from tests.stubbed import Stubbed
+from tests.helpers import tiny
+from tests.helpers.commands import Main, Runner, assert_fault, spawn
+from tests.helpers.piping import Piped, pipes
+from tests.helpers.stubbed import Stubbed
 
 PAD = " " * 70_000  # beyond what a pipe holds
 TOPICS = "q1\tthe highest mountain\nq2\twhich river flows through London\n"

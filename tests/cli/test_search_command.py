@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.formats.trec import read_run
+from seal_ir.formats.runs.trec import read_run
 from seal_ir.search.__main__ import main
-from tests import tiny
-from tests.commands import ASCII_LOCALE, Runner, assert_fault, spawn
-from tests.stub import StubModel
-from tests.stubbed import Stubbed
+from tests.helpers import tiny
+from tests.helpers.commands import ASCII_LOCALE, Runner, assert_fault, spawn
+from tests.helpers.stub import StubModel
+from tests.helpers.stubbed import Stubbed
 
 TOPICS = [
     ("30_1", "the highest mountain"),
@@ -64,7 +64,7 @@ def test_a_user_searches(tiny_index: Path, topics: Path, tmp_path: Path) -> None
         output = tmp_path / name / "Zürich" / "run.trec"
         arguments = ["--topics", odd / "topics.tsv", "--index", odd / "index", "--output", output]
         arguments += ["--preset", "paper", "--tag", "тест"]
-        result = spawn("tests.stubbed_search", *arguments, "--hits", 1000, **environment)
+        result = spawn("tests.helpers.stubbed_search", *arguments, "--hits", 1000, **environment)
         assert result.code == 0, result.err
         assert result.out.endswith("/run.trec\n")
         assert "5/5 queries" in result.err
@@ -327,7 +327,7 @@ def test_e17_why_there_are_no_hits_at_all_is_tried_before_it_is_told(
     if model == "uniform":
         flat = StubModel(tiny.tokenizer().n_vocabulary, max_tokens=512, levels=1)
         stubbed.load_generator = lambda *_: replace(tiny.generator(), model=flat)  # type: ignore[method-assign]
-        sys.modules["seal_ir.decode.pretrained"].load_generator = stubbed.load_generator  # type: ignore[attr-defined]
+        sys.modules["seal_ir.lm.load"].load_generator = stubbed.load_generator  # type: ignore[attr-defined]
     (tmp_path / "smooth.toml").write_text("[rank]\nsmoothing = 1e6\n", encoding="utf-8")  # as if very small
     arguments = ["--topics", topics, "--index", tiny_index, "--output", tmp_path / "run"]
     result = call(main, *arguments, "--preset", "lm-fm", "--config", tmp_path / "smooth.toml")

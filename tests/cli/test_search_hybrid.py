@@ -11,14 +11,14 @@ from types import ModuleType
 import pytest
 
 from seal_ir.errors import UsageError
-from seal_ir.formats.trec import read_run
+from seal_ir.formats.runs.trec import read_run
 from seal_ir.records import Hit, Query
 from seal_ir.search import bm25, hybrid
 from seal_ir.search.__main__ import main
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.fusion import Entry, Fusion, fuse
-from tests.commands import Result, Runner, assert_fault
-from tests.stubbed import Stubbed
+from tests.helpers.commands import Result, Runner, assert_fault
+from tests.helpers.stubbed import Stubbed
 
 TOPICS = {"q1": "the highest mountain", "q2": "which river flows through London", "blank": " "}
 OTHER = """\

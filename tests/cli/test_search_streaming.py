@@ -20,9 +20,9 @@ from seal_ir.records import Document
 from seal_ir.search import __main__ as command
 from seal_ir.search.__main__ import main
 from seal_ir.search.pipeline import batched, overlapped
-from tests import stub, tiny
-from tests.commands import ROOT, Runner, assert_fault, spawn
-from tests.stubbed import Stubbed
+from tests.helpers import stub, tiny
+from tests.helpers.commands import ROOT, Runner, assert_fault, spawn
+from tests.helpers.stubbed import Stubbed
 
 MIB = 1 << 20
 
@@ -178,7 +178,7 @@ def test_an_interrupted_search_ends_at_once_and_leaves_nothing(tmp_path: Path) -
     setting = _setting(tmp_path, n_words=50)
     arguments = _arguments(setting, n_queries=200, output=tmp_path / "runs" / "run")
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.streaming_search", *arguments],
+        [sys.executable, "-m", "tests.helpers.streaming_search", *arguments],
         env={**os.environ, "SEAL_IR_TEST_SLOW": "0.2"},
         cwd=ROOT,
         stdout=subprocess.PIPE,
@@ -239,7 +239,7 @@ def _arguments(setting: Setting, n_queries: int, output: Path) -> list[str]:
 def _growth(setting: Setting, n_queries: int, folder: Path) -> int:
     """Bytes that a search takes at its peak beyond model and index."""
     output = folder / f"run-{setting.index.name}-{n_queries}"
-    result = spawn("tests.streaming_search", *_arguments(setting, n_queries, output))
+    result = spawn("tests.helpers.streaming_search", *_arguments(setting, n_queries, output))
     assert result.code == 0, result.err
     with output.open() as file:
         assert sum(1 for _ in file) >= n_queries

@@ -10,9 +10,9 @@ from seal_ir.config import PRESETS
 from seal_ir.index.manifest import read_manifest
 from seal_ir.records import Document
 from seal_ir.search.searcher import SealSearcher
-from tests import tiny
-from tests.commands import spawn
-from tests.stub import FURTHER
+from tests.helpers import tiny
+from tests.helpers.commands import spawn
+from tests.helpers.stub import FURTHER
 
 QUERIES = ["the capital of Japan", "which river flows through the city", "a whale in the sea", tiny.LITERAL]
 LIMITS = {1: 1 << 30, 2: 1000, 7: 280}
@@ -60,7 +60,9 @@ def test_runs_are_the_same_bytes(indexes: dict[int, Path], tmp_path: Path) -> No
     runs = []
     for n, directory in indexes.items():
         path = tmp_path / f"{n}.trec"
-        result = spawn("tests.stubbed_search", "--topics", topics, "--index", directory, "--output", path)
+        result = spawn(
+            "tests.helpers.stubbed_search", "--topics", topics, "--index", directory, "--output", path
+        )
         assert result.code == 0, result.err
         runs.append(path.read_bytes())
     assert runs[0].count(b"\n") > 20

@@ -13,7 +13,7 @@ from seal_ir import pyserini_plugin
 from seal_ir.baselines.bm25 import ABOUT, Bm25Config, Source, check_source
 from seal_ir.baselines.bm25.__main__ import main as bm25_main
 from seal_ir.errors import IndexDirError, UsageError
-from tests import tiny
+from tests.helpers import tiny
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "collections" / "demo"

@@ -14,10 +14,17 @@ import pytest
 import torch
 from transformers import AutoModel, DPRQuestionEncoder
 
+from seal_ir.arrays import Floats
 from seal_ir.baselines.dense.encoders import find_encoder
-from seal_ir.baselines.dense.encoding import Vectors, encode, load_encoder
-from seal_ir.formats.trec import read_run
-from tests.tiny_encoders import DOCUMENTS, QUESTIONS, save_dpr, save_sentence_encoder, write_collection
+from seal_ir.baselines.dense.encoding import encode, load_encoder
+from seal_ir.formats.runs.trec import read_run
+from tests.helpers.tiny_encoders import (
+    DOCUMENTS,
+    QUESTIONS,
+    save_dpr,
+    save_sentence_encoder,
+    write_collection,
+)
 
 pytestmark = [
     pytest.mark.slow,
@@ -93,11 +100,11 @@ def found(folder: Path) -> Any:
     return json.loads((folder / "found.json").read_text(encoding="utf-8"))
 
 
-def passages(folder: Path) -> Vectors:
+def passages(folder: Path) -> Floats:
     return encode(load_encoder(find_encoder(str(folder)), device="cpu"), DOCUMENTS)
 
 
-def assert_best(run: list[tuple[str, float]], products: Vectors) -> None:
+def assert_best(run: list[tuple[str, float]], products: Floats) -> None:
     """A ranking is that of sorting all inner products, one a document."""
     number = {document.id: at for at, document in enumerate(DOCUMENTS)}
     scores = [score for _, score in run]

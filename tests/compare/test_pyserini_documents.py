@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.formats.jsonlines import parse_object
+from seal_ir.formats.io.jsonlines import parse_object
 from seal_ir.records import Document
-from tests import tiny
+from tests.helpers import tiny
 
 pytestmark = [
     pytest.mark.slow,
@@ -23,7 +23,7 @@ PROGRAM = """
 import json, sys
 from seal_ir import SealSearcher
 from seal_ir.pyserini_plugin import start_java
-from tests import tiny
+from tests.helpers import tiny
 
 start_java()
 from pyserini.fusion import FusionMethod

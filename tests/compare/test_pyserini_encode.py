@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from seal_ir.encode.encoder import SealQueryEncoder
-from seal_ir.encode.options_command import GROUPS, REFUSED, parse
+from seal_ir.encode.options import GROUPS, REFUSED, parse
 from seal_ir.errors import UsageError
 
 SPEC = find_spec("pyserini")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.formats.trec import read_run
+from seal_ir.formats.runs.trec import read_run
 from seal_ir.search.fusion import Entry, Fusion, best, fuse
 
 pytestmark = [

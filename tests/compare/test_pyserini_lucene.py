@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from seal_ir.formats.trec import read_run
+from seal_ir.formats.runs.trec import read_run
 
 pytestmark = [
     pytest.mark.slow,

@@ -21,8 +21,8 @@ import pytest
 
 from seal_ir import SealSearcher
 from seal_ir.pyserini_plugin import build_lucene_index
-from tests import tiny
-from tests.commands import spawn
+from tests.helpers import tiny
+from tests.helpers.commands import spawn
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "pyserini.md"

@@ -11,7 +11,7 @@ import pytrec_eval
 from seal_ir.eval.evaluation import evaluate
 from seal_ir.eval.measures import parse_measures
 from seal_ir.eval.questions import Questions
-from seal_ir.formats.trec import read_qrels
+from seal_ir.formats.runs.trec import read_qrels
 
 NAMES = {
     "Success@1": "success_1",

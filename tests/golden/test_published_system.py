@@ -19,8 +19,8 @@ from seal_ir.config import RankConfig
 from seal_ir.rank.ranker import rank
 from seal_ir.records import BODY, Key, QueryKeys, Range, Ranked, Unigrams
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN
-from tests import reference
-from tests.streams import StreamIndex
+from tests.helpers import reference
+from tests.helpers.streams import StreamIndex
 
 GOLDEN = json.loads((Path(__file__).parent / "published_system.json").read_text())
 EOS = GOLDEN["meta"]["eos"]

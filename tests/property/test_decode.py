@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from seal_ir.config import PRESETS, DecodeConfig
 from seal_ir.decode.beam import decode
 from seal_ir.decode.constraint import CostRule
-from seal_ir.decode.model import Generator
+from seal_ir.extensions import SDSL
+from seal_ir.lm.protocols import Generator
 from seal_ir.rank.ranker import rank
 from seal_ir.records import BODY, QUERY, TITLE, Key, QueryKeys
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
-from tests import oracle, reference
-from tests.streams import SCAN, SDSL, StreamIndex
-from tests.stub import FURTHER, StubModel, generator, prompt_tokens, word_tokenizer
+from tests.helpers import oracle, reference
+from tests.helpers.streams import SCAN, StreamIndex
+from tests.helpers.stub import FURTHER, StubModel, generator, prompt_tokens, word_tokenizer
 
 FEW = settings(max_examples=40, deadline=None)
 WORDS = ("a", "b", "c", "A", "B", "C", "ab", "Ab", "AB", "never")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests import oracle
-from tests.engines import BOUNDARY, FACTORIES, MODULES, Factory
+from tests.helpers import oracle
+from tests.helpers.engines import BOUNDARY, FACTORIES, MODULES, Factory
 
 MAX_LENGTH = 6
 FEW = settings(max_examples=40, deadline=None)  # the sdsl engine takes 25 ms to build an index of any size

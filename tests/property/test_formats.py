@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seal_ir.formats import jsonlines
-from seal_ir.formats.collections import Collection, Counts, ReadOptions
-from seal_ir.formats.jsonlines import Malformed
-from seal_ir.formats.pages import first_hits, fold_hits
-from seal_ir.formats.quoted import quoted_rows
-from seal_ir.formats.topics import read_topics
-from seal_ir.formats.trec import RunWriter, read_run, strictly_decreasing, trec_order
+from seal_ir.formats.collections.collection import Collection, Counts, ReadOptions
+from seal_ir.formats.io import jsonlines
+from seal_ir.formats.io.dpr_csv import quoted_rows
+from seal_ir.formats.io.jsonlines import Malformed
+from seal_ir.formats.runs.pages import first_hits, fold_hits
+from seal_ir.formats.runs.trec import RunWriter, read_run, strictly_decreasing, trec_order
+from seal_ir.formats.topics.topics import read_topics
 from seal_ir.records import Document, Hit, Query
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from seal_ir.index.reader import Index
 from seal_ir.records import Document, Range
 from seal_ir.text.symbols import BOUNDARY, TITLE_END
-from tests import oracle, tiny
+from tests.helpers import oracle, tiny
 
 MAX_LENGTH = 3
 FEW = settings(max_examples=6, deadline=None)  # an engine takes 25 ms to build, of any size

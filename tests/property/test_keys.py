@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from seal_ir.config import RankConfig
 from seal_ir.decode.unigrams import NO_UNIGRAMS
 from seal_ir.encode.vectors import useful
-from seal_ir.formats.jsonlines import Malformed
+from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.index.reader import Index
 from seal_ir.keys.files import KeyWriter, iter_records
-from seal_ir.keys.lines import KINDS, Ngram, from_line, to_line
-from seal_ir.keys.located import located
+from seal_ir.keys.lookup import located
+from seal_ir.keys.record import KINDS, Ngram, from_line, to_line
 from seal_ir.rank.ranker import rank
 from seal_ir.rank.weights import log_odds
 from seal_ir.records import Key, Query, QueryKeys, Unigrams
-from tests import tiny
-from tests.keys import assert_equal, random_keys
+from tests.helpers import tiny
+from tests.helpers.keys import assert_equal, random_keys
 
 FILES = settings(max_examples=50, deadline=None)
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)

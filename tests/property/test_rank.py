@@ -20,8 +20,8 @@ from seal_ir.rank.ranker import rank, weigh
 from seal_ir.rank.streams import Streams
 from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM, Key, QueryKeys, Ranked, Unigrams
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
-from tests import oracle, plain_rank, reference
-from tests.streams import SCAN, StreamIndex
+from tests.helpers import oracle, plain_rank, reference
+from tests.helpers.streams import SCAN, StreamIndex
 
 FEW = settings(max_examples=40, deadline=None)
 ALPHABET = range(FIRST_TOKEN, FIRST_TOKEN + 6)

@@ -12,7 +12,7 @@ from seal_ir.index.__main__ import main as index
 from seal_ir.index.reader import Index
 from seal_ir.search.__main__ import main as search
 from seal_ir.text.pretrained import BASE_MODEL, DEFAULT_MODEL, find_model, load_description
-from tests.commands import Runner
+from tests.helpers.commands import Runner
 
 pytestmark = [
     pytest.mark.slow,

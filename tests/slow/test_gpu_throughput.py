@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests import tiny
 from tests.bench.gpu_throughput import main
-from tests.commands import Runner
+from tests.helpers import tiny
+from tests.helpers.commands import Runner
 
 pytestmark = pytest.mark.slow
 

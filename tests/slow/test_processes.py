@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from torch.utils.data import DataLoader
 
-from seal_ir.formats.collections import Collection
+from seal_ir.formats.collections.collection import Collection
 from seal_ir.index.builder import build_index
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer

@@ -10,13 +10,13 @@ import pytest
 
 from seal_ir.config import PRESETS
 from seal_ir.errors import SealError
-from seal_ir.formats.named import Places
+from seal_ir.formats.io.resolve import Places
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index
 from seal_ir.rank.ranker import rank
 from seal_ir.rank.streams import Streams
 from seal_ir.records import BODY, Key, QueryKeys, Unigrams
-from tests import plain_rank
+from tests.helpers import plain_rank
 
 pytestmark = [pytest.mark.slow, pytest.mark.data]
 

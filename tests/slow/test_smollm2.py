@@ -9,16 +9,16 @@ import pytest
 
 from seal_ir.config import PRESETS, DecodeConfig, SearchConfig
 from seal_ir.decode.beam import decode
-from seal_ir.decode.model import Generator
-from seal_ir.formats.collections import Collection
-from seal_ir.formats.topics import read_topics
+from seal_ir.formats.collections.collection import Collection
+from seal_ir.formats.topics.topics import read_topics
 from seal_ir.index.builder import build_index
 from seal_ir.index.reader import Index
+from seal_ir.lm.protocols import Generator
 from seal_ir.rank.ranker import rank
 from seal_ir.records import QueryKeys
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer
-from tests import oracle
+from tests.helpers import oracle
 
 pytestmark = [
     pytest.mark.slow,
@@ -45,7 +45,7 @@ def index_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def generator() -> Generator:
-    from seal_ir.decode.pretrained import load_generator
+    from seal_ir.lm.load import load_generator
 
     return load_generator(DEFAULT_MODEL, device="cpu")
 
@@ -122,7 +122,7 @@ def test_c4_half_precision_keeps_the_first_hits(
     index_dir: Path, generator: Generator, queries: list[str]
 ) -> None:
     """The tolerance that is stated for bfloat16: of the first 20 hits, 9 of 10 are the same in the mean."""
-    from seal_ir.decode.pretrained import load_generator
+    from seal_ir.lm.load import load_generator
 
     half = load_generator(DEFAULT_MODEL, device="cpu", dtype="bfloat16")
     ours, theirs = (

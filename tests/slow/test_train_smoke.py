@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.formats.collections import Collection
+from seal_ir.formats.collections.collection import Collection
 from seal_ir.index.builder import build_index
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer
 from seal_ir.train.__main__ import main
-from seal_ir.train.trainer import DEV_LOSS
-from tests import tiny, training
-from tests.commands import ROOT, Runner
+from seal_ir.train.fit.trainer import DEV_LOSS
+from tests.helpers import tiny, training
+from tests.helpers.commands import ROOT, Runner
 
 pytestmark = [
     pytest.mark.slow,

@@ -18,7 +18,7 @@ from seal_ir.errors import ArgumentError, SealError, UsageError
 from seal_ir.index.reader import Index
 from seal_ir.records import Document, Hit, QueryKeys
 from seal_ir.search.searcher import SealSearcher
-from tests import tiny
+from tests.helpers import tiny
 
 QUERIES = ["the capital of Japan", "the highest mountain", "where does a whale live"]
 QIDS = ["q2", "q0", "q1"]

@@ -12,6 +12,7 @@ import pytest
 import torch
 from transformers import AutoModel, DPRContextEncoder
 
+from seal_ir.arrays import Floats
 from seal_ir.baselines.dense import building, encoders
 from seal_ir.baselines.dense.building import build
 from seal_ir.baselines.dense.encoders import (
@@ -24,13 +25,13 @@ from seal_ir.baselines.dense.encoders import (
     find_encoder,
     question_encoder_fits,
 )
-from seal_ir.baselines.dense.encoding import PassageEncoder, Vectors, _batches, encode, load_encoder
+from seal_ir.baselines.dense.encoding import PassageEncoder, _batches, encode, load_encoder
 from seal_ir.baselines.dense.index_dir import check_about, is_faiss_index, read_about
 from seal_ir.errors import IndexDirError, ModelError, UsageError
-from seal_ir.formats.collections import Collection
+from seal_ir.formats.collections.collection import Collection
 from seal_ir.records import Document
-from tests import tiny_encoders
-from tests.tiny_encoders import (
+from tests.helpers import tiny_encoders
+from tests.helpers.tiny_encoders import (
     DOCUMENTS,
     HIDDEN,
     save_dpr,
@@ -55,7 +56,7 @@ def encoder(folder: Path) -> PassageEncoder:
     return load_encoder(find_encoder(str(folder)), device="cpu")
 
 
-def one_at_a_time(encoder: PassageEncoder, document: Document, pooling: str) -> Vectors:
+def one_at_a_time(encoder: PassageEncoder, document: Document, pooling: str) -> Floats:
     """The vector of a document by transformers alone, without padding."""
     network = AutoModel.from_pretrained(encoder.files.source).eval()
     text = f"{document.title}\n{document.text}" if document.title else document.text
@@ -262,7 +263,7 @@ def test_a_stopped_build_goes_on(
     build(collection(tmp_path), tmp_path / "whole", encoder, {}, BLOCK)
     encoded: list[str] = []
 
-    def counting(encoder: PassageEncoder, documents: list[Document]) -> Vectors:
+    def counting(encoder: PassageEncoder, documents: list[Document]) -> Floats:
         if len(encoded) == 2 * BLOCK:
             raise KeyboardInterrupt
         encoded.extend(document.id for document in documents)
@@ -287,7 +288,7 @@ def test_a_stopped_build_goes_on(
 def test_only_what_has_changed_is_encoded_again(
     tmp_path: Path, encoder: PassageEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stopping(encoder: PassageEncoder, documents: list[Document]) -> Vectors:
+    def stopping(encoder: PassageEncoder, documents: list[Document]) -> Floats:
         if documents[0].id == DOCUMENTS[2 * BLOCK].id:
             raise KeyboardInterrupt
         return encode(encoder, documents)
@@ -297,7 +298,7 @@ def test_only_what_has_changed_is_encoded_again(
         build(collection(tmp_path), tmp_path / "index", encoder, {}, BLOCK)
     encoded: list[str] = []
 
-    def noting(encoder: PassageEncoder, documents: list[Document]) -> Vectors:
+    def noting(encoder: PassageEncoder, documents: list[Document]) -> Floats:
         encoded.extend(document.id for document in documents)
         return encode(encoder, documents)
 

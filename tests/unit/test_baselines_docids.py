@@ -16,9 +16,9 @@ from seal_ir.baselines.docids import __main__ as docids
 from seal_ir.baselines.docids.clustering import Paths, TreeConfig, tree_paths
 from seal_ir.baselines.rewriting import record_of
 from seal_ir.errors import UsageError
-from seal_ir.formats.collections import Collection, ReadOptions
+from seal_ir.formats.collections.collection import Collection, ReadOptions
 from seal_ir.records import Document
-from tests.commands import Runner, assert_fault
+from tests.helpers.commands import Runner, assert_fault
 
 faiss = pytest.importorskip("faiss")
 

@@ -18,12 +18,12 @@ from seal_ir.baselines.gar import __main__ as gar_command
 from seal_ir.baselines.gar import read_expanded
 from seal_ir.baselines.generating import load_writer
 from seal_ir.errors import UsageError
-from seal_ir.formats.topics import read_topics
-from seal_ir.formats.trec import read_run
+from seal_ir.formats.runs.trec import read_run
+from seal_ir.formats.topics.topics import read_topics
 from seal_ir.records import Hit, Query
-from tests import tiny
-from tests.commands import Result, Runner, assert_fault
-from tests.training import save_bart
+from tests.helpers import tiny
+from tests.helpers.commands import Result, Runner, assert_fault
+from tests.helpers.training import save_bart
 
 TOPICS = [
     "which river flows through London",

@@ -12,8 +12,8 @@ import torch
 from seal_ir.baselines.generating import Writer, Writing, line_ends, load_writer, write
 from seal_ir.decode.prompts import make_prompt
 from seal_ir.errors import ModelError, UsageError
-from tests import tiny
-from tests.training import save_bart
+from tests.helpers import tiny
+from tests.helpers.training import save_bart
 
 QUERIES = ["whale", "which river flows through London", "the capital of Japan is the largest city", ""]
 PENALTIES = {"repetition_penalty": 1.8, "no_repeat_ngram_size": 2, "num_beams": 3, "min_length": 9}

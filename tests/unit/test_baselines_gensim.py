@@ -14,13 +14,13 @@ import pytest
 from seal_ir.baselines.gensim_bm25 import GensimConfig, build, check_gensim, search
 from seal_ir.baselines.gensim_bm25.__main__ import main
 from seal_ir.errors import UsageError
-from seal_ir.formats.collections import Collection
-from seal_ir.formats.trec import read_run
+from seal_ir.formats.collections.collection import Collection
+from seal_ir.formats.runs.trec import read_run
 from seal_ir.records import Document, Query
-from tests import tiny
-from tests.commands import Runner, assert_fault
-from tests.piping import pipes
-from tests.tiny_encoders import write_collection
+from tests.helpers import tiny
+from tests.helpers.commands import Runner, assert_fault
+from tests.helpers.piping import pipes
+from tests.helpers.tiny_encoders import write_collection
 
 needs_gensim = pytest.mark.skipif(find_spec("gensim") is None, reason="gensim is not installed (its extra)")
 DOCUMENTS = [*tiny.DOCUMENTS, *(Document(f"t{n}", "Twins", "A whale and another whale.") for n in (3, 1, 2))]

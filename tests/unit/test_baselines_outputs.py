@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.baselines import layouts, outputs
-from seal_ir.baselines.figures import Measured, check_questions, measure, write_topics
-from seal_ir.baselines.plan import Plan, imported, make_plan
-from seal_ir.baselines.spec import TableSpec
-from seal_ir.baselines.tables import read_table
 from seal_ir.errors import InputError, UsageError
 from seal_ir.eval.significance import Resampling
-from seal_ir.formats.named import Places
-from tests.tables import row, write_table
+from seal_ir.formats.io.resolve import Places
+from seal_ir.reproduce import layouts, outputs
+from seal_ir.reproduce.figures import Measured, check_questions, measure, write_topics
+from seal_ir.reproduce.plan import Plan, imported, make_plan
+from seal_ir.reproduce.reading import read_table
+from seal_ir.reproduce.spec import TableSpec
+from tests.helpers.tables import row, write_table
 
 # Six topics: Perfect has them all, Empty none; the part is topics 0 to 2.
 SIX = """

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.baselines.needs import GPU, Need, is_met, package
-from seal_ir.baselines.plan import Lack, Plan, check_reached, chosen, imported, make_plan, stale
-from seal_ir.baselines.spec import TableSpec
-from seal_ir.baselines.tables import read_table
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.named import Places
-from tests.tables import row, step, two, write_table
+from seal_ir.formats.io.resolve import Places
+from seal_ir.reproduce.needs import GPU, Need, is_met, package
+from seal_ir.reproduce.plan import Lack, Plan, check_reached, chosen, imported, make_plan, stale
+from seal_ir.reproduce.reading import read_table
+from seal_ir.reproduce.spec import TableSpec
+from tests.helpers.tables import row, step, two, write_table
 
 # An index, a search in it, a run fused from that and another, and a system that has no run.
 CHAIN = """
@@ -221,7 +221,7 @@ def test_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_met(Need("room", disk_gb=1e9), tmp_path)
     assert not is_met(Need("both", file=file, disk_gb=1e9), tmp_path)
     for there in (True, False):
-        monkeypatch.setattr("seal_ir.baselines.needs._has_gpu", lambda there=there: there)
+        monkeypatch.setattr("seal_ir.reproduce.needs._has_gpu", lambda there=there: there)
         assert is_met(GPU, tmp_path) is there
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.baselines.figures import Measured, measure, write_topics
-from seal_ir.baselines.plan import imported
-from seal_ir.baselines.plots import Plot, Point, check_installed, draw, plots
-from seal_ir.baselines.spec import TableSpec
-from seal_ir.baselines.tables import read_table
 from seal_ir.errors import UsageError
 from seal_ir.eval.significance import Resampling
-from seal_ir.formats.named import Places
-from tests.tables import write_table
+from seal_ir.formats.io.resolve import Places
+from seal_ir.reproduce.figures import Measured, measure, write_topics
+from seal_ir.reproduce.plan import imported
+from seal_ir.reproduce.plots import Plot, Point, check_installed, draw, plots
+from seal_ir.reproduce.reading import read_table
+from seal_ir.reproduce.spec import TableSpec
+from tests.helpers.tables import write_table
 
 TABLE = """
 title = "Costs $1 or $2"
@@ -101,7 +101,7 @@ def test_files_are_drawn_and_always_the_same(
     assert all(path.read_bytes().startswith(b"\x89PNG\r\n") for path in first[::2])
     assert all(ElementTree.parse(path).getroot().tag.endswith("svg") for path in first[1::2])
     curve = plots(*made)[0]
-    monkeypatch.setattr("seal_ir.baselines.plots.plots", lambda spec, measured: [curve])
+    monkeypatch.setattr("seal_ir.reproduce.plots.plots", lambda spec, measured: [curve])
     (tmp_path / "again").mkdir()
     for path in draw(*made, tmp_path / "again"):
         assert path.read_bytes() == (tmp_path / path.name).read_bytes()
@@ -109,6 +109,6 @@ def test_files_are_drawn_and_always_the_same(
 
 def test_without_matplotlib_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     check_installed()
-    monkeypatch.setattr("seal_ir.baselines.plots.find_spec", lambda name: None)
+    monkeypatch.setattr("seal_ir.reproduce.plots.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"pip install 'seal-ir\[train\]'"):
         check_installed()

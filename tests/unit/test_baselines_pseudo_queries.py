@@ -13,12 +13,12 @@ import torch
 from seal_ir.baselines.pseudo_queries import __main__ as pseudo_queries
 from seal_ir.baselines.pseudo_queries import writing
 from seal_ir.baselines.pseudo_queries.choosing import Counts, kept
-from seal_ir.formats.questions import normalised
-from seal_ir.formats.topics import read_topics
-from tests import tiny
-from tests.commands import Result, Runner, assert_fault
-from tests.piping import pipes
-from tests.training import save_bart
+from seal_ir.formats.topics.questions import normalised
+from seal_ir.formats.topics.topics import read_topics
+from tests.helpers import tiny
+from tests.helpers.commands import Result, Runner, assert_fault
+from tests.helpers.piping import pipes
+from tests.helpers.training import save_bart
 
 RECORDS: list[dict[str, Any]] = [
     {"id": "d1", "title": "Paris", "contents": "Paris\nParis is the capital of France.", "source": "x"},

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from seal_ir.baselines import recorded
-from seal_ir.baselines.figures import Figure, Measured
-from seal_ir.baselines.spec import TableSpec
-from seal_ir.baselines.tables import read_table
 from seal_ir.errors import InputError
-from seal_ir.formats.named import Places
-from tests.commands import ROOT
-from tests.tables import two, write_table
+from seal_ir.formats.io.resolve import Places
+from seal_ir.reproduce import recorded
+from seal_ir.reproduce.figures import Figure, Measured
+from seal_ir.reproduce.reading import read_table
+from seal_ir.reproduce.spec import TableSpec
+from tests.helpers.commands import ROOT
+from tests.helpers.tables import two, write_table
 
 OTHER_SET = '[[topics]]\nname = "six"\nmeasures = ["Success@1", "SecondsPerQuery"]\n'
 TABLES = [path for path in sorted((ROOT / "eval").glob("*.toml")) if path.stem != "qualitative"]  # has none

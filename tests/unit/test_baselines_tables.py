@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.baselines.needs import DATA, GPU, Need, package
-from seal_ir.baselines.tables import read_table
 from seal_ir.errors import InputError
-from seal_ir.formats.named import Places
-from tests.tables import row, step, two, write_table
+from seal_ir.formats.io.resolve import Places
+from seal_ir.reproduce.needs import DATA, GPU, Need, package
+from seal_ir.reproduce.reading import read_table
+from tests.helpers.tables import row, step, two, write_table
 
 SEVERAL = '''
 title = "Several sets"

@@ -12,9 +12,9 @@ import torch
 from seal_ir import SealSearcher
 from seal_ir.config import DecodeConfig, SearchConfig, preset
 from seal_ir.index.reader import Index
-from tests import tiny
 from tests.bench.search_models import ENTROPY, Shape, entropy, random_bart
 from tests.bench.search_parts import PARTS, Watch, clock_seconds, measure
+from tests.helpers import tiny
 
 QUERIES = [*tiny.SENTENCES, "the capital of Japan"]
 SHAPE = Shape(1, 32, 2)

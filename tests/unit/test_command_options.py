@@ -17,16 +17,17 @@ import seal_ir
 from seal_ir import options
 from seal_ir.__main__ import COMMANDS
 from seal_ir.__main__ import main as list_commands
-from seal_ir.encode.options_command import GROUPS
+from seal_ir.encode.options import GROUPS
 from seal_ir.errors import UsageError
 from seal_ir.index import __main__ as index
 from seal_ir.index import pyserini_options as of_index
 from seal_ir.options import Foreign
-from seal_ir.search import options_command as search
+from seal_ir.search import options as search
 from seal_ir.search import pyserini_options as of_search
-from tests.commands import Runner, assert_fault
+from tests.helpers.commands import Runner, assert_fault, spawn
 
 PACKAGE = Path(seal_ir.__file__).parent
+OLD_NAMES = {"baselines": "reproduce", "formats": "convert"}  # of commands, kept for one release
 SHOWN = [*COMMANDS, *(f"encode {group}" for group in GROUPS)]
 
 
@@ -47,7 +48,7 @@ def parser_of(command: str, monkeypatch: pytest.MonkeyPatch) -> argparse.Argumen
 
 def test_no20_every_command_is_listed(call: Runner) -> None:
     folders = [path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("__main__.py")]
-    modules = {".".join(folder.parts) for folder in folders} - {""}
+    modules = {".".join(folder.parts) for folder in folders} - {"", *OLD_NAMES}
     assert modules | {"pyserini_plugin"} == {name.split()[0] for name in COMMANDS}
     result = call(list_commands)
     assert result.code == 0
@@ -55,6 +56,18 @@ def test_no20_every_command_is_listed(call: Runner) -> None:
     for name, told in COMMANDS.items():
         assert sum(line.split() == [*name.split(), *told.split()] for line in lines) == 1, name
     assert max(map(len, lines)) < 100
+
+
+@pytest.mark.parametrize("old", OLD_NAMES)
+def test_a_renamed_command_keeps_its_old_name_with_one_line_of_notice(old: str) -> None:
+    """The same help, the same end, and the new name on stderr."""
+    new = OLD_NAMES[old]
+    results = [spawn(f"seal_ir.{name}", "--help") for name in (old, new)]
+    assert [result.code for result in results] == [0, 0]
+    assert results[0].out == results[1].out
+    assert results[0].err == (
+        f"python -m seal_ir.{old} is now python -m seal_ir.{new}; the old name goes with 0.3\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,7 +95,7 @@ def test_no20_every_default_is_in_the_help(command: str, monkeypatch: pytest.Mon
         for value in values:
             assert str(value) in text, (action.option_strings, text)
         n_defaults += 1
-    without = ("pyserini_plugin", "baselines.gensim", "formats", "encode output")
+    without = ("pyserini_plugin", "baselines.gensim", "convert", "encode output")
     assert n_defaults or command.startswith(without) or command == "encode"
 
 

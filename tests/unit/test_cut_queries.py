@@ -16,8 +16,8 @@ from seal_ir.decode.cuts import CutQueries, cut_sentence
 from seal_ir.encode.encoder import SealQueryEncoder
 from seal_ir.records import Query
 from seal_ir.search.searcher import SealSearcher
-from tests import tiny
-from tests.tiny_encoders import MAX_POSITIONS, save_dpr, save_sentence_encoder
+from tests.helpers import tiny
+from tests.helpers.tiny_encoders import MAX_POSITIONS, save_dpr, save_sentence_encoder
 
 CONFIG = SearchConfig(decode=DecodeConfig(beam=1, body_steps=5, title_steps=5, query_words=0))
 # The echo model's positions, less those of what every prompt begins with, of its own word and of the longest

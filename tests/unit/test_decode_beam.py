@@ -11,15 +11,16 @@ import pytest
 from seal_ir.config import DecodeConfig, RankConfig, SearchConfig
 from seal_ir.decode.beam import decode
 from seal_ir.errors import ModelError
-from seal_ir.formats.trec import RunWriter
+from seal_ir.extensions import SDSL
+from seal_ir.formats.runs.trec import RunWriter
 from seal_ir.index.reader import Index
 from seal_ir.rank.ranker import rank
 from seal_ir.records import BODY, QUERY, TITLE, Document, QueryKeys
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.text.symbols import FIRST_TOKEN, to_tokens
-from tests import oracle
-from tests.streams import SCAN, SDSL, StreamIndex
-from tests.stub import (
+from tests.helpers import oracle
+from tests.helpers.streams import SCAN, StreamIndex
+from tests.helpers.stub import (
     BODY_PROMPT,
     StubModel,
     byte_tokenizer,

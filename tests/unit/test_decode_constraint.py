@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from seal_ir.arrays import Floats, Ints, Symbols
 from seal_ir.decode.constraint import Constraint, CostRule
-from seal_ir.decode.following import HostTokens
 from seal_ir.decode.hypotheses import Beams
-from seal_ir.decode.model import Floats, Ints, Read
 from seal_ir.decode.stopwatch import Stopwatch
-from seal_ir.text.symbols import FIRST_TOKEN, Symbols
-from tests.streams import SCAN, StreamIndex
+from seal_ir.lm.next_tokens import HostTokens
+from seal_ir.lm.protocols import Read
+from seal_ir.text.symbols import FIRST_TOKEN
+from tests.helpers.streams import SCAN, StreamIndex
 
 A, B, C, D = range(FIRST_TOKEN, FIRST_TOKEN + 4)
 NOTHING = np.empty(0, np.int64)

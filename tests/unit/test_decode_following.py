@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from seal_ir.decode.device import DeviceTokens, next_tokens
-from seal_ir.decode.following import HostTokens
-from seal_ir.decode.model import NextTokens
+from seal_ir.lm.logits import DeviceTokens, next_tokens
+from seal_ir.lm.next_tokens import HostTokens
+from seal_ir.lm.protocols import NextTokens
 
 KINDS = ["host", "device"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from seal_ir.decode import pretrained
-from seal_ir.decode.pretrained import chosen_device, fastest_dtype, load_generator
 from seal_ir.errors import UsageError
-from tests import tiny
+from seal_ir.lm import load as pretrained
+from seal_ir.lm.load import chosen_device, fastest_dtype, load_generator
+from tests.helpers import tiny
 
 
 @pytest.fixture(scope="module")

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 import torch
 
+from seal_ir.arrays import Floats
 from seal_ir.config import PRESETS, DecodeConfig, SearchConfig, preset
-from seal_ir.decode.device import DeviceTokens, next_tokens
-from seal_ir.decode.following import HostTokens
-from seal_ir.decode.model import Floats
-from seal_ir.decode.pretrained import load_generator
-from seal_ir.decode.sound import Sound
 from seal_ir.errors import ModelError
+from seal_ir.lm.load import load_generator
+from seal_ir.lm.logits import DeviceTokens, next_tokens
+from seal_ir.lm.next_tokens import HostTokens
+from seal_ir.lm.sound import Sound
 from seal_ir.search.searcher import SealSearcher
-from tests import tiny
-from tests.tiny import EchoModel
+from tests.helpers import tiny
+from tests.helpers.tiny import EchoModel
 
 GOOD, BAD = "the capital of Japan", "where does a whale live"
 
@@ -134,9 +134,7 @@ def test_f8_half_precision_that_overflows_is_named_when_the_model_is_loaded(
         network.lm_head.weight *= 6e4 / network.lm_head.weight.abs().max()
     network.save_pretrained(folder)
     assert SealSearcher(tiny_index, str(folder), device="cpu").search(GOOD) is not None
-    with pytest.raises(
-        ModelError, match="that are no numbers in float16: .*load it in float32"
-    ):
+    with pytest.raises(ModelError, match="that are no numbers in float16: .*load it in float32"):
         SealSearcher(tiny_index, str(folder), device="cpu", dtype="float16").search(GOOD)
 
 

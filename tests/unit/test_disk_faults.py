@@ -20,17 +20,17 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from seal_ir.decode import pretrained
-from seal_ir.decode.pretrained import load_network
+from seal_ir.convert.fairseq import Conversion, convert
 from seal_ir.errors import ModelError, SealError, UsageError
-from seal_ir.formats.disk import disk_fault, writing
-from seal_ir.formats.outputs import clear_left, scratch_folder
+from seal_ir.formats.io.disk import disk_fault, writing
+from seal_ir.formats.io.outputs import clear_left, scratch_folder
+from seal_ir.lm import load as pretrained
+from seal_ir.lm.load import load_network
 from seal_ir.text.pretrained import BASE_MODEL, ModelFiles, find_model
 from seal_ir.train.__main__ import main
-from seal_ir.train.fairseq import Conversion, convert
-from seal_ir.train.network import load_trainable
-from tests import tiny
-from tests.commands import ROOT, Runner, assert_fault
+from seal_ir.train.fit.network import load_trainable
+from tests.helpers import tiny
+from tests.helpers.commands import ROOT, Runner, assert_fault
 
 pytestmark = pytest.mark.filterwarnings("ignore:Can't initialize NVML")
 
@@ -124,7 +124,7 @@ def test_training_on_a_full_disk(
 def test_a_model_on_a_full_disk(tmp_path: Path, llama: Path) -> None:
     """The two ways in which training writes its result."""
     from seal_ir.text.description import CAUSAL_TEMPLATE
-    from seal_ir.train.result import save_result
+    from seal_ir.train.fit.result import save_result
 
     files = find_model(str(llama))
     for rank in (0, 2):
@@ -146,7 +146,7 @@ def test_a_run_that_may_not_write_is_refused_before_its_first_step(
 
 
 def test_curves_on_a_full_disk(tmp_path: Path) -> None:
-    from seal_ir.train.report import draw
+    from seal_ir.train.fit.report import draw
 
     log = [{"step": step, "loss": 1.0} for step in (1, 2)]
     with full(1000), pytest.raises(UsageError, match="loss.png: cannot be written"):
@@ -193,7 +193,7 @@ def test_what_killed_conversions_left_is_removed(gguf: ModelFiles, tmp_path: Pat
     files, cache = gguf, gguf.cache
     assert cache is not None
     program = (
-        "import sys, time; from pathlib import Path; from seal_ir.formats.outputs import scratch_folder\n"
+        "import sys, time; from pathlib import Path; from seal_ir.formats.io.outputs import scratch_folder\n"
         "with scratch_folder(Path(sys.argv[1]) / 'model') as folder:\n"
         "    (folder / 'half').write_bytes(bytes(1000)); print(folder, flush=True); time.sleep(600)\n"
     )

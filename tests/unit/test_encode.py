@@ -14,21 +14,21 @@ from seal_ir.config import PRESETS, DecodeConfig, SearchConfig
 from seal_ir.decode.unigrams import NO_UNIGRAMS
 from seal_ir.encode.__main__ import shard
 from seal_ir.encode.encoder import KeyEncoder, SealQueryEncoder
-from seal_ir.encode.options_command import REFUSED
+from seal_ir.encode.options import REFUSED
 from seal_ir.encode.vectors import ngram_text, vector
 from seal_ir.errors import IndexDirError, InputError, ModelError, UsageError
-from seal_ir.formats.jsonlines import Malformed
+from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.index.reader import Index
 from seal_ir.keys.files import KeyWriter
-from seal_ir.keys.lines import from_line
+from seal_ir.keys.record import from_line
 from seal_ir.rank.ranker import weigh
 from seal_ir.records import BODY, TITLE, Key, Query, QueryKeys
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.text.symbols import BOUNDARY, TITLE_END, to_symbols
-from tests import stub, tiny
-from tests.commands import ROOT
-from tests.keys import random_keys
-from tests.stubbed import Stubbed
+from tests.helpers import stub, tiny
+from tests.helpers.commands import ROOT
+from tests.helpers.keys import random_keys
+from tests.helpers.stubbed import Stubbed
 
 QUESTION = "what is the capital of Japan"
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.engines import (
+from tests.helpers.engines import (
     BOUNDARY,
     FACTORIES,
     MODULES,

@@ -10,8 +10,8 @@ import pytest
 from seal_ir.errors import InputError
 from seal_ir.eval.answers import REGEX, TOKENS, Matching, first_ranks, holds_answer, token_text, usable
 from seal_ir.eval.texts import collection_texts
-from seal_ir.formats.answers import read_answers
-from seal_ir.formats.trec import read_qrels
+from seal_ir.formats.runs.trec import read_qrels
+from seal_ir.formats.topics.answers import read_answers
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from seal_ir.eval.questions import Questions, Sources, find_sources, load_questi
 from seal_ir.eval.rankings import fold_qrels, read_rankings, system_names
 from seal_ir.eval.tables import Table, as_json, as_markdown, as_text
 from seal_ir.eval.texts import Texts, collection_texts, index_directory, index_texts
-from seal_ir.formats.named import Places
-from tests import tiny
+from seal_ir.formats.io.resolve import Places
+from tests.helpers import tiny
 
 Grades = Mapping[str, Mapping[str, int]]
 Entries = Mapping[str, Sequence[tuple[str, float]]]

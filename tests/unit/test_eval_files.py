@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.baselines.costs import LABELS
-from seal_ir.baselines.plan import check_reached, chosen, make_plan
-from seal_ir.baselines.spec import Step, TableSpec
-from seal_ir.baselines.tables import read_table
 from seal_ir.config import configured
-from seal_ir.encode.options_command import parse
-from seal_ir.formats.named import Places
+from seal_ir.encode.options import parse
+from seal_ir.formats.io.resolve import Places
+from seal_ir.reproduce.costs import LABELS
+from seal_ir.reproduce.plan import check_reached, chosen, make_plan
+from seal_ir.reproduce.reading import read_table
+from seal_ir.reproduce.spec import Step, TableSpec
 
 ROOT = Path(__file__).parents[2]
 TABLES = sorted(path.stem for path in (ROOT / "eval").glob("*.toml"))
 PARSERS = {  # where the options are, if not in __main__
-    "seal_ir.search": "seal_ir.search.options_command",
-    "seal_ir.train data": "seal_ir.train.data_command",
-    "seal_ir.train fit": "seal_ir.train.fit_command",
+    "seal_ir.search": "seal_ir.search.options",
+    "seal_ir.train data": "seal_ir.train.data.command",
+    "seal_ir.train fit": "seal_ir.train.fit.command",
     "seal_ir.train convert": "seal_ir.train.convert_command",
 }
 FOREIGN = ("seal_ir.pyserini_plugin",)  # hands its arguments to Pyserini

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from seal_ir.convert.__main__ import main as formats
+from seal_ir.convert.overlap import overlap_splits, read_overlap
 from seal_ir.errors import InputError, UsageError
 from seal_ir.eval.__main__ import main
-from seal_ir.formats.__main__ import main as formats
-from seal_ir.formats.overlap import overlap_splits, read_overlap
 
 LABELS = {
     0: ["question_overlap", "answer_overlap"],

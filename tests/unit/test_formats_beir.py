@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.collections import Collection
-from seal_ir.formats.kinds import ALIASES
-from seal_ir.formats.topics import read_topics
-from seal_ir.formats.trec import read_qrels
+from seal_ir.formats.collections.classes import ALIASES
+from seal_ir.formats.collections.collection import Collection
+from seal_ir.formats.runs.trec import read_qrels
+from seal_ir.formats.topics.topics import read_topics
 from seal_ir.index.__main__ import main as index
 from seal_ir.records import Document, Query
-from tests import tiny
-from tests.commands import Runner
+from tests.helpers import tiny
+from tests.helpers.commands import Runner
 
 CORPUS = '{"_id": "d1", "title": "Etna", "text": "A volcano.", "metadata": {}}\n{"_id": "d2", "text": "b"}\n'
 QUERIES = '{"_id": "q1", "text": "where is Etna", "metadata": {"x": 1}}\n{"_id": "q2", "text": "b"}\n'

@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.collections import Collection, Counts, ReadOptions, collection_kinds, read_ids
+from seal_ir.formats.collections.collection import Collection, Counts, ReadOptions, collection_kinds, read_ids
 from seal_ir.records import Document
 
 

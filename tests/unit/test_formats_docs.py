@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from seal_ir.formats.answers import read_answers
-from seal_ir.formats.collections import Collection, collection_kinds
-from seal_ir.formats.topics import TOPICS_FORMATS, detect_format, read_topics
-from seal_ir.formats.trec import OUTPUT_FORMATS, RunWriter, read_qrels, read_run
+from seal_ir.formats.collections.collection import Collection, collection_kinds
+from seal_ir.formats.runs.trec import OUTPUT_FORMATS, RunWriter, read_qrels, read_run
+from seal_ir.formats.topics.answers import read_answers
+from seal_ir.formats.topics.topics import TOPICS_FORMATS, detect_format, read_topics
 from seal_ir.records import Hit
 
 PAGE = Path(__file__).parents[2] / "docs" / "formats.md"

@@ -13,7 +13,8 @@ import pytest
 import zstandard
 
 from seal_ir.errors import InputError, SealError, UsageError
-from seal_ir.formats.files import atomic_writer, expand_input, iter_lines, open_text
+from seal_ir.formats.io.files import atomic_writer, iter_lines, open_text
+from seal_ir.formats.io.folders import expand_input
 
 TEXT = "Zürich “quoted” 東京\nsecond\n"
 PACK = {

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from seal_ir.errors import InputError
-from seal_ir.formats.collections import Collection, Counts, ReadOptions
+from seal_ir.formats.collections.collection import Collection, Counts, ReadOptions
 from seal_ir.records import Document
 
 datasets = pytest.importorskip("datasets")
@@ -22,7 +22,7 @@ WANTED = [Document("d1", "Alpha", "one\ntwo"), Document("d2", "", "three"), Docu
 @pytest.fixture(autouse=True)
 def _answering(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hub can be asked; what is asked there is a stub."""
-    monkeypatch.setattr("seal_ir.formats.hub.unreachable", str)
+    monkeypatch.setattr("seal_ir.formats.collections.hub.unreachable", str)
 
 
 @pytest.fixture

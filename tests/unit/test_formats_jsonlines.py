@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from seal_ir.errors import InputError
-from seal_ir.formats import jsonlines
-from seal_ir.formats.collections import Collection
+from seal_ir.formats.collections.collection import Collection
+from seal_ir.formats.io import jsonlines
 from seal_ir.records import Document
 
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
+from seal_ir.convert.__main__ import main
+from seal_ir.convert.nq320k import NAMES, convert
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.__main__ import main
-from seal_ir.formats.collections import Collection
-from seal_ir.formats.nq320k import NAMES, convert
-from seal_ir.formats.questions import paired_questions
-from seal_ir.formats.topics import read_topics
-from seal_ir.formats.trec import read_qrels
+from seal_ir.formats.collections.collection import Collection
+from seal_ir.formats.runs.trec import read_qrels
+from seal_ir.formats.topics.questions import paired_questions
+from seal_ir.formats.topics.topics import read_topics
 from seal_ir.records import Document, Query
-from tests.commands import Runner, assert_fault
+from tests.helpers.commands import Runner, assert_fault
 
 SITE = "https://en.wikipedia.org//w/index.php?title="
 FIGHT = (

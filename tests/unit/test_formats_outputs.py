@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 
 from seal_ir.errors import UsageError
-from seal_ir.formats.files import atomic_writer
-from seal_ir.formats.outputs import clear_left, is_stream, make_parents, open_temporary, scratch_folder
-from tests.commands import ROOT
+from seal_ir.formats.io.files import atomic_writer
+from seal_ir.formats.io.outputs import clear_left, is_stream, make_parents, open_temporary, scratch_folder
+from tests.helpers.commands import ROOT
 
 # What writes something whole; each is killed in the middle.
 WRITERS = {
-    "text": "from seal_ir.formats.files import atomic_writer\nblock = atomic_writer(path)",
-    "run": "from seal_ir.formats.trec import RunWriter\nblock = RunWriter(path, tag='t')",
+    "text": "from seal_ir.formats.io.files import atomic_writer\nblock = atomic_writer(path)",
+    "run": "from seal_ir.formats.runs.trec import RunWriter\nblock = RunWriter(path, tag='t')",
     "keys": "from seal_ir.keys.files import KeyWriter\nblock = KeyWriter(path, 'made')",
-    "gzip": "from seal_ir.formats.nq320k import _packed\nblock = _packed(path)",
-    "folder": "from seal_ir.formats.outputs import scratch_folder\nblock = scratch_folder(path)",
+    "gzip": "from seal_ir.convert.nq320k import _packed\nblock = _packed(path)",
+    "folder": "from seal_ir.formats.io.outputs import scratch_folder\nblock = scratch_folder(path)",
 }
 
 
@@ -143,7 +143,7 @@ def test_a_full_disk_behind_stdout_is_told() -> None:
         pytest.skip("no /dev/full")
     program = (
         "from pathlib import Path\nfrom seal_ir.command import run\n"
-        "from seal_ir.formats.files import atomic_writer\n"
+        "from seal_ir.formats.io.files import atomic_writer\n"
         "def main(arguments):\n    with atomic_writer(Path('-')) as stream:\n        stream.write('x')\n"
         "run(main)\n"
     )

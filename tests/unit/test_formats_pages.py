@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.formats.pages import first_hits, fold_hits, page_of
-from seal_ir.formats.trec import RunWriter
+from seal_ir.formats.runs.pages import first_hits, fold_hits, page_of
+from seal_ir.formats.runs.trec import RunWriter
 from seal_ir.records import Hit
 
 

@@ -18,19 +18,20 @@ import pytest
 import zstandard
 
 from seal_ir.config import from_toml, preset
+from seal_ir.convert.nq_examples import example_files, read_examples
+from seal_ir.convert.overlap import read_overlap
 from seal_ir.errors import InputError
 from seal_ir.eval.rankings import read_rankings
-from seal_ir.formats import pipes as module
-from seal_ir.formats.answers import read_answers
-from seal_ir.formats.collections import Collection, ReadOptions, read_ids
-from seal_ir.formats.files import expand_input, is_file, iter_lines, open_text
-from seal_ir.formats.nq_examples import example_files, read_examples
-from seal_ir.formats.overlap import read_overlap
-from seal_ir.formats.pipes import KeptPipe, open_file, rereadable
-from seal_ir.formats.questions import excluded_questions, paired_questions
-from seal_ir.formats.topics import datapoint_inputs, detect_format, read_topics
-from seal_ir.formats.trec import read_qrels, read_run
-from tests.piping import Piped, pipes
+from seal_ir.formats.collections.collection import Collection, ReadOptions, read_ids
+from seal_ir.formats.io import pipes as module
+from seal_ir.formats.io.files import is_file, iter_lines, open_text
+from seal_ir.formats.io.folders import expand_input
+from seal_ir.formats.io.pipes import KeptPipe, open_file, rereadable
+from seal_ir.formats.runs.trec import read_qrels, read_run
+from seal_ir.formats.topics.answers import read_answers
+from seal_ir.formats.topics.questions import excluded_questions, paired_questions
+from seal_ir.formats.topics.topics import datapoint_inputs, detect_format, read_topics
+from tests.helpers.piping import Piped, pipes
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "plain": lambda data: data,
@@ -166,7 +167,7 @@ def test_stdin_may_be_a_socket() -> None:
     """As below some servers and remote shells; a socket cannot be opened by its name."""
     ours, theirs = socket.socketpair()
     program = (
-        "from pathlib import Path; from seal_ir.formats.trec import read_run;"
+        "from pathlib import Path; from seal_ir.formats.runs.trec import read_run;"
         "print(len(read_run(Path('/dev/stdin'))['1']))"
     )
     with ours, theirs:

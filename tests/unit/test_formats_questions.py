@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seal_ir.formats.questions import normalised
+from seal_ir.formats.topics.questions import normalised
 
 
 @pytest.mark.parametrize(

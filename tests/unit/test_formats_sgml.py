@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from seal_ir.errors import InputError
-from seal_ir.formats.answers import read_answers
-from seal_ir.formats.topics import read_topics
-from seal_ir.formats.trec import read_qrels
+from seal_ir.formats.runs.trec import read_qrels
+from seal_ir.formats.topics.answers import read_answers
+from seal_ir.formats.topics.topics import read_topics
 from seal_ir.records import Query
 
 ROBUST = """

@@ -10,8 +10,8 @@ import pytest
 import zstandard
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.answers import read_answers
-from seal_ir.formats.topics import TOPICS_FORMATS, detect_format, read_topics, resolve_format
+from seal_ir.formats.topics.answers import read_answers
+from seal_ir.formats.topics.topics import TOPICS_FORMATS, detect_format, read_topics, resolve_format
 from seal_ir.records import Query
 
 

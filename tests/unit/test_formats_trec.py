@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.trec import RunWriter, read_qrels, read_run, strictly_decreasing, trec_order
+from seal_ir.formats.runs.trec import RunWriter, read_qrels, read_run, strictly_decreasing, trec_order
 from seal_ir.records import Hit
 
 

@@ -10,14 +10,14 @@ import pytest
 
 from seal_ir import SealSearcher
 from seal_ir.config import SearchConfig, preset
-from seal_ir.decode.model import Generator
 from seal_ir.errors import IndexDirError, InputError, ModelError, UsageError
-from seal_ir.formats.collections import Collection, ReadOptions
+from seal_ir.formats.collections.collection import Collection, ReadOptions
 from seal_ir.index.manifest import MANIFEST
 from seal_ir.index.reader import Index
 from seal_ir.index.verify import verify_index
+from seal_ir.lm.protocols import Generator
 from seal_ir.records import Document
-from tests import tiny
+from tests.helpers import tiny
 
 FIELDS = ("docid", "pseudo_queries")
 FURTHER = {

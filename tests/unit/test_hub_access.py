@@ -14,30 +14,30 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.formats.hub_access import TIMEOUT_SECONDS, unreachable
-from tests.commands import ROOT
+from seal_ir.formats.io.hub_access import TIMEOUT_SECONDS, unreachable
+from tests.helpers.commands import ROOT
 
 LOADS = {
-    "model": "from seal_ir.decode.pretrained import load_generator as load; load('nobody/nothing')",
+    "model": "from seal_ir.lm.load import load_generator as load; load('nobody/nothing')",
     "tokenizer": (
         "from seal_ir.text.pretrained import find_model, load_tokenizer as load;"
         "load(find_model('nobody/nothing'))"
     ),
     "network": (
         "import torch; from seal_ir.text.pretrained import find_model;"
-        "from seal_ir.decode.pretrained import load_network as load;"
+        "from seal_ir.lm.load import load_network as load;"
         "load(find_model('nobody/nothing'), torch.float32)"
     ),
     "encoder": "from seal_ir.baselines.dense.encoders import find_encoder as load; load('nobody/nothing')",
     "dataset": (
-        "from pathlib import Path; from seal_ir.formats.hub import read_dataset as load;"
+        "from pathlib import Path; from seal_ir.formats.collections.hub import read_dataset as load;"
         "list(load(Path('nobody/nothing')))"
     ),
 }
 PROGRAM = """
 import time
 import datasets, huggingface_hub
-import seal_ir.baselines.dense.encoders, seal_ir.decode.pretrained, seal_ir.formats.hub
+import seal_ir.baselines.dense.encoders, seal_ir.lm.load, seal_ir.formats.collections.hub
 from seal_ir.errors import SealError
 begun = time.monotonic()
 try:
@@ -166,7 +166,7 @@ def test_a_model_in_the_cache_needs_no_network(tmp_path: Path, refusing: str, ll
     for path in llama.iterdir():
         (snapshot / path.name).write_bytes(path.read_bytes())
     program = (
-        "from seal_ir.decode.pretrained import load_generator; import time; started = time.monotonic();"
+        "from seal_ir.lm.load import load_generator; import time; started = time.monotonic();"
         "load_generator('some/body', 'cpu'); print(time.monotonic() - started)"
     )
     own = {name: value for name, value in os.environ.items() if "OFFLINE" not in name}

@@ -74,7 +74,7 @@ HELPS = [
     ("seal_ir", "--help"),
     ("seal_ir",),
     ("seal_ir.train", "--help"),
-    ("seal_ir.formats", "--help"),
+    ("seal_ir.convert", "--help"),
     *((f"seal_ir.{words[0]}", *words[1:], "--help") for words in map(str.split, COMMANDS)),
     *(("seal_ir.encode", group, "--help") for group in ("input", "output", "encoder")),
 ]

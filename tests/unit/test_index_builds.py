@@ -17,8 +17,8 @@ from seal_ir.index.engine import EngineSpec
 from seal_ir.index.manifest import MANIFEST, read_manifest
 from seal_ir.index.reader import Index
 from seal_ir.records import Document
-from tests import tiny
-from tests.indexes import NEW, content
+from tests.helpers import tiny
+from tests.helpers.indexes import NEW, content
 
 EARLIER = Path(__file__).parents[1] / "data" / "index_v2_native"
 
@@ -132,7 +132,7 @@ def test_d7_a_full_disk(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             tiny.build(directory)
     for fault, told in ((lost, "is the disk full"), (memory, "not enough memory")):
         with monkeypatch.context() as patch:
-            patch.setattr(engine, "_module", lambda name, fault=fault: SimpleNamespace(build=fault))
+            patch.setattr(engine, "extension", lambda name, fault=fault: SimpleNamespace(build=fault))
             with pytest.raises(IndexDirError, match=told):
                 tiny.build(directory, engine=EngineSpec("sdsl"))
     with monkeypatch.context() as patch:

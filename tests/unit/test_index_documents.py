@@ -17,8 +17,8 @@ from seal_ir.index.reader import Index
 from seal_ir.records import Document
 from seal_ir.text.symbols import BOUNDARY, TITLE_END, stream
 from seal_ir.text.tokenizer import TextTokenizer
-from tests import tiny
-from tests.indexes import part
+from tests.helpers import tiny
+from tests.helpers.indexes import part
 
 LONG = " ".join(f"word{i}" for i in range(2000))
 DOCUMENTS = [

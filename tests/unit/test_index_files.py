@@ -17,8 +17,8 @@ from seal_ir.index.engine import ENGINES, EngineSpec
 from seal_ir.index.manifest import MANIFEST, read_manifest
 from seal_ir.index.reader import Index
 from seal_ir.text.tokenizer import TextTokenizer
-from tests import tiny
-from tests.indexes import content, edit, part, plain, refused
+from tests.helpers import tiny
+from tests.helpers.indexes import content, edit, part, plain, refused
 
 FILES = [
     "segment-000000/fm.bin",

@@ -22,8 +22,8 @@ from seal_ir.errors import IndexDirError, SealError
 from seal_ir.index.engine import ENGINES, EngineSpec
 from seal_ir.index.reader import Index
 from seal_ir.index.verify import verify_index
-from tests import tiny
-from tests.commands import ROOT
+from tests.helpers import tiny
+from tests.helpers.commands import ROOT
 
 
 def answers(index: Index) -> list[Any]:

@@ -18,9 +18,9 @@ from seal_ir.index.manifest import NEWEST_FORMAT
 from seal_ir.index.reader import Index
 from seal_ir.index.verify import verify_index
 from seal_ir.text.tokenizer import TextTokenizer
-from tests import tiny
-from tests.indexes import content, part
-from tests.small_words import CORPORA, DEFINITION, DOCUMENTS, PLAIN, WITH_FIELDS, Corpus, symbols_of
+from tests.helpers import tiny
+from tests.helpers.indexes import content, part
+from tests.helpers.small_words import CORPORA, DEFINITION, DOCUMENTS, PLAIN, WITH_FIELDS, Corpus, symbols_of
 
 FROZEN = sorted(Path(__file__).parents[1].glob("data/index_v*"))
 STRING = pa.large_string()
@@ -152,7 +152,7 @@ def test_there_is_a_frozen_index_of_every_written_format_and_engine() -> None:
 
 @pytest.mark.parametrize("directory", FROZEN, ids=lambda path: path.name)
 def test_a_frozen_index_gives_the_answers_of_its_day(directory: Path) -> None:
-    """Never made anew: what an earlier version wrote must open. Made by `tests.small_words` as a program."""
+    """Never made anew: what an earlier version wrote must open. Made by `tests.helpers.small_words`."""
     manifest = json.loads((directory / "index.json").read_text(encoding="utf-8"))
     assert directory.name == f"index_v{manifest['format']}_{manifest['segments'][0]['engine']}"
     pytest.importorskip(f"seal_ir._{manifest['segments'][0]['engine']}")

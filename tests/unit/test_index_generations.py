@@ -16,18 +16,19 @@ from typing import Any
 import pytest
 
 from seal_ir.errors import IndexDirError, InputError, UsageError
-from seal_ir.formats.named import Places
+from seal_ir.extensions import SDSL
+from seal_ir.formats.io.resolve import Places
 from seal_ir.index import generations, opening
-from seal_ir.index.engine import SDSL, EngineSpec
+from seal_ir.index.engine import EngineSpec
 from seal_ir.index.leftovers import LOCK, WORKING
 from seal_ir.index.manifest import MANIFEST, read_manifest
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import index_directory
 from seal_ir.index.verify import verify_index
 from seal_ir.records import Document
-from tests import tiny
-from tests.commands import ROOT
-from tests.indexes import NEW, content, refused
+from tests.helpers import tiny
+from tests.helpers.commands import ROOT
+from tests.helpers.indexes import NEW, content, refused
 
 N_OPENS, N_DOCUMENTS = 1000, 60
 FROZEN = Path(__file__).parents[1] / "data" / "index_v2_native"
@@ -59,7 +60,7 @@ def directory(tmp_path: Path) -> Path:
 REBUILD = """
 import itertools, sys
 from pathlib import Path
-from tests import tiny
+from tests.helpers import tiny
 from tests.unit.test_index_generations import collection
 print("ready", flush=True)
 for name in itertools.cycle("ba"):

@@ -21,15 +21,15 @@ from seal_ir.index.leftovers import WORKING
 from seal_ir.index.manifest import MANIFEST, read_manifest
 from seal_ir.index.reader import Index
 from seal_ir.records import Document
-from tests import tiny
-from tests.commands import ROOT
-from tests.indexes import NEW, content, refused
+from tests.helpers import tiny
+from tests.helpers.commands import ROOT
+from tests.helpers.indexes import NEW, content, refused
 
 BUILD = """
 import sys, time
 from pathlib import Path
 from seal_ir.index import builder, workers
-from tests import tiny
+from tests.helpers import tiny
 
 def documents():
     yield from tiny.DOCUMENTS * 200
@@ -70,8 +70,8 @@ segments.main(sys.argv[1:])
 CHANGES = """
 import os, signal, sys
 from pathlib import Path
-from tests import tiny
-from tests.indexes import NEW
+from tests.helpers import tiny
+from tests.helpers.indexes import NEW
 
 left = int(sys.argv[2])
 
@@ -94,8 +94,8 @@ tiny.build(Path(sys.argv[1]), NEW)
 ENDLESS = """
 import itertools, sys
 from pathlib import Path
-from tests import tiny
-from tests.indexes import NEW
+from tests.helpers import tiny
+from tests.helpers.indexes import NEW
 for documents in itertools.cycle((NEW, tiny.DOCUMENTS)):
     tiny.build(Path(sys.argv[1]), documents)
     print(len(documents), flush=True)

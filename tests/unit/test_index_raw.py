@@ -11,14 +11,14 @@ import pytest
 from pyarrow import parquet
 
 from seal_ir.errors import IndexDirError
-from seal_ir.formats.collections import Collection, ReadOptions
+from seal_ir.formats.collections.collection import Collection, ReadOptions
 from seal_ir.index.documents import RAW_ROWS
 from seal_ir.index.manifest import read_manifest
 from seal_ir.index.reader import Index
 from seal_ir.records import Document, Ranked
 from seal_ir.search.searcher import SealSearcher
-from tests import tiny
-from tests.indexes import part
+from tests.helpers import tiny
+from tests.helpers.indexes import part
 
 KEEP = ReadOptions(keep_raw=True)
 LINES = [

@@ -10,15 +10,17 @@ import numpy as np
 import pytest
 
 from seal_ir.errors import IndexDirError, InputError, UsageError
-from seal_ir.index import cutting, memory, workers
+from seal_ir.extensions import NATIVE, SDSL
+from seal_ir.index import memory, workers
+from seal_ir.index import segmenting as cutting
 from seal_ir.index.builder import BuildOptions, build_index
-from seal_ir.index.engine import NATIVE, SDSL, EngineSpec
+from seal_ir.index.engine import EngineSpec
 from seal_ir.index.manifest import read_manifest
 from seal_ir.index.memory import Budget, Size, parse_size, segment_limit, segment_memory
 from seal_ir.index.segments import SegmentWriter
 from seal_ir.records import Document
-from tests import tiny
-from tests.indexes import content
+from tests.helpers import tiny
+from tests.helpers.indexes import content
 
 MANY = [Document(f"d{i}", d.title, f"{d.text} {i}") for i, d in enumerate(tiny.DOCUMENTS * 12)]
 SDSL_SPEC = EngineSpec(SDSL)

@@ -14,15 +14,15 @@ import pyarrow as pa
 import pytest
 
 from seal_ir.errors import IndexDirError, ModelError
-from seal_ir.formats.collections import Collection
+from seal_ir.formats.collections.collection import Collection
 from seal_ir.index.manifest import describe_files
 from seal_ir.index.reader import Index
 from seal_ir.index.stats import as_table, statistics
 from seal_ir.index.verify import verify_index
 from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer
 from seal_ir.text.tokenizer import TextTokenizer
-from tests import tiny
-from tests.indexes import edit, part
+from tests.helpers import tiny
+from tests.helpers.indexes import edit, part
 
 DATA = os.environ.get("SEAL_IR_DATA")
 BART = Path(DATA or "", "..", "models", "bart-tokenizer", "tokenizer.json")

@@ -15,16 +15,16 @@ from safetensors.torch import load_file, save_file
 from seal_ir.baselines.dense.encoders import find_encoder
 from seal_ir.baselines.dense.encoding import load_encoder
 from seal_ir.baselines.generating import load_writer
-from seal_ir.decode import pretrained
-from seal_ir.decode.pretrained import load_generator, load_network, wire
-from seal_ir.decode.soundness import all_finite, check_weights, first_odd
 from seal_ir.errors import InputError, ModelError, TrainingError
+from seal_ir.lm import load as pretrained
+from seal_ir.lm.load import load_generator, load_network, wire
+from seal_ir.lm.soundness import all_finite, check_weights, first_odd
 from seal_ir.text.description import CAUSAL_TEMPLATE
 from seal_ir.text.pretrained import ModelFiles, find_model
-from seal_ir.train.network import TargetLoss, load_trainable, load_trained, read_trained, save_trained
-from seal_ir.train.result import save_result
-from tests import tiny, training
-from tests.tiny_encoders import save_sentence_encoder
+from seal_ir.train.fit.network import TargetLoss, load_trainable, load_trained, read_trained, save_trained
+from seal_ir.train.fit.result import save_result
+from tests.helpers import tiny, training
+from tests.helpers.tiny_encoders import save_sentence_encoder
 
 NORM = "model.norm.weight"
 ADAPTED = "base_model.model.model.layers.0.mlp.up_proj.lora_{}.weight"

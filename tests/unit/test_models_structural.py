@@ -12,19 +12,19 @@ import transformers
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from seal_ir.config import DecodeConfig
-from seal_ir.decode import tree
 from seal_ir.decode.beam import decode
-from seal_ir.decode.causal import CausalModel
-from seal_ir.decode.fitting import causal_model, seq2seq_model
-from seal_ir.decode.model import LanguageModel, Prompt
-from seal_ir.decode.pretrained import wire
-from seal_ir.decode.rows import RowsModel
-from seal_ir.decode.seq2seq import Seq2SeqModel, TreeSeq2SeqModel
 from seal_ir.errors import ModelError
+from seal_ir.lm import kv_cache as tree
+from seal_ir.lm.causal import CausalModel
+from seal_ir.lm.choose import causal_model, seq2seq_model
+from seal_ir.lm.load import wire
+from seal_ir.lm.protocols import LanguageModel, Prompt
+from seal_ir.lm.rows import RowsModel
+from seal_ir.lm.seq2seq import Seq2SeqModel, TreeSeq2SeqModel
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, ModelDescription
-from tests import oracle
-from tests.streams import SCAN, StreamIndex
-from tests.stub import word_tokenizer
+from tests.helpers import oracle
+from tests.helpers.streams import SCAN, StreamIndex
+from tests.helpers.stub import word_tokenizer
 
 VOCABULARY = 50
 _LLAMA = {

@@ -10,7 +10,7 @@ import pytest
 
 from seal_ir.errors import IndexDirError
 from seal_ir.index.engine import EngineSpec, build_engine, open_engine
-from tests.engines import BOUNDARY, Probe, flatten
+from tests.helpers.engines import BOUNDARY, Probe, flatten
 
 _native = pytest.importorskip("seal_ir._native")
 

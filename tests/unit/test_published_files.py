@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from seal_ir.convert.published_index import PublishedCollection
+from seal_ir.convert.published_side_file import read_side_file
 from seal_ir.errors import InputError
-from seal_ir.index.published import PublishedCollection
-from seal_ir.index.side_file import read_side_file
-from tests import published, tiny
-from tests.engines import integers, symbols
-from tests.published import token_list
+from tests.helpers import published, tiny
+from tests.helpers.engines import integers, symbols
+from tests.helpers.published import token_list
 
 _sdsl = pytest.importorskip("seal_ir._sdsl")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from seal_ir.convert.published_index import PublishedCollection
 from seal_ir.errors import InputError, ModelError
-from seal_ir.index.published import PublishedCollection
 from seal_ir.records import Document
 from seal_ir.text.tokenizer import TextTokenizer
-from tests import published, tiny
-from tests.published import EOS, token_list
+from tests.helpers import published, tiny
+from tests.helpers.published import EOS, token_list
 
 _sdsl = pytest.importorskip("seal_ir._sdsl")
 
@@ -63,8 +63,8 @@ def test_documents_reversed_one_by_one_are_told_by_their_ends(prefix: Path) -> N
 
 
 def test_many_documents_are_read_in_parts(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seal_ir.index.published._CHUNK", 7)
-    monkeypatch.setattr("seal_ir.index.published._BATCH", 2)
+    monkeypatch.setattr("seal_ir.convert.published_index._CHUNK", 7)
+    monkeypatch.setattr("seal_ir.convert.published_index._BATCH", 2)
     published.write(prefix, LISTS, LABELS)
     assert read(prefix) == tiny.DOCUMENTS
 

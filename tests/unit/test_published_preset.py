@@ -13,17 +13,17 @@ import pytest
 
 from seal_ir import SealSearcher
 from seal_ir.config import PRESETS, DecodeConfig, RankConfig, SearchConfig, covering, from_toml, preset
-from seal_ir.decode import published as slow_decoding
 from seal_ir.decode.beam import decode
-from seal_ir.decode.model import Generator
 from seal_ir.errors import UsageError
 from seal_ir.index.reader import Index
-from seal_ir.rank import published as slow_ranking
+from seal_ir.lm.protocols import Generator
+from seal_ir.published import decode as slow_decoding
+from seal_ir.published import rank as slow_ranking
 from seal_ir.rank.ranker import rank
 from seal_ir.records import QueryKeys
 from seal_ir.search.__main__ import main
-from tests import stub, tiny
-from tests.commands import Runner, assert_fault
+from tests.helpers import stub, tiny
+from tests.helpers.commands import Runner, assert_fault
 
 CONFIG = DecodeConfig(beam=4, body_steps=6, title_steps=8, unigrams=100)
 QUERIES = ["the capital of Japan", "which river flows through London", " ", tiny.LITERAL, "whale"]
@@ -72,7 +72,7 @@ def test_the_slow_path_writes_the_same_keys(index: Index, made: Generator, confi
 @pytest.mark.parametrize("name", ["Bart", "T5"])
 def test_the_slow_path_of_an_encoder_decoder_network(index: Index, name: str) -> None:
     """Expanded rows, and keys read whole and padded: the same keys, probabilities within 1e-4."""
-    from seal_ir.decode.pretrained import wire
+    from seal_ir.lm.load import wire
     from seal_ir.text.description import SEQ2SEQ, ModelDescription
     from tests.unit import test_models_structural as structural
 

@@ -13,8 +13,8 @@ from seal_ir.config import RankConfig
 from seal_ir.rank.ranker import rank
 from seal_ir.rank.streams import Streams
 from seal_ir.records import BODY, Key, QueryKeys, Unigrams
-from tests import plain_rank
-from tests.streams import SCAN, StreamIndex
+from tests.helpers import plain_rank
+from tests.helpers.streams import SCAN, StreamIndex
 
 Lists = list[list[int]]
 

@@ -13,12 +13,13 @@ import pytest
 
 from seal_ir import SealSearcher
 from seal_ir.config import PRESETS, RankConfig
+from seal_ir.extensions import SDSL
 from seal_ir.index import batches
 from seal_ir.rank import candidates
 from seal_ir.rank.ranker import rank
 from seal_ir.records import BODY, TITLE, Document, Key, QueryKeys, Range, Unigrams
-from tests import plain_rank, tiny
-from tests.streams import SDSL, StreamIndex
+from tests.helpers import plain_rank, tiny
+from tests.helpers.streams import StreamIndex
 
 TEXT = [1, 40, 41, 2, *range(50, 62)]  # of all copies
 OTHERS = [

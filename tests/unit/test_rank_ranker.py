@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from seal_ir.config import RankConfig, preset
+from seal_ir.extensions import SDSL
 from seal_ir.rank.ranker import rank, weigh
 from seal_ir.rank.weights import log_odds
 from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM, Key, QueryKeys, Unigrams
-from tests.streams import SDSL, StreamIndex
+from tests.helpers.streams import StreamIndex
 
 A, B, C, D, E, F = range(16, 22)
 LM = preset("lm").rank

@@ -14,14 +14,14 @@ from seal_ir import SealSearcher
 from seal_ir.config import DecodeConfig, preset
 from seal_ir.decode import rescore as rescoring
 from seal_ir.decode.beam import decode
-from seal_ir.decode.model import Generator
 from seal_ir.decode.rescore import rescore
 from seal_ir.errors import UsageError
+from seal_ir.lm.protocols import Generator
 from seal_ir.records import BODY, TITLE, Key, QueryKeys, Range, Unigrams
 from seal_ir.search.__main__ import main
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
-from tests import stub, tiny
-from tests.commands import Runner
+from tests.helpers import stub, tiny
+from tests.helpers.commands import Runner
 
 CONFIG = DecodeConfig(beam=4, body_steps=6, title_steps=8)
 NO_UNIGRAMS = Unigrams(np.empty(0, np.uint32), np.empty(0), np.empty(0, np.int64))
@@ -70,7 +70,7 @@ def test_the_beams_own_probabilities_come_back(
 @pytest.mark.parametrize("name", ["Llama", "Bloom", "Bart", "T5"])
 def test_with_transformers_too(searcher: SealSearcher, name: str) -> None:
     """A tree, rows, and encoders: the same probabilities within 1e-4, and the same ranking."""
-    from seal_ir.decode.pretrained import wire
+    from seal_ir.lm.load import wire
     from seal_ir.text.description import CAUSAL, SEQ2SEQ, ModelDescription
     from tests.unit import test_models_structural as structural
 

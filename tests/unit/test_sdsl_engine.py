@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.engines import BOUNDARY, flatten, integers, symbols, ticks_during
+from tests.helpers.engines import BOUNDARY, flatten, integers, symbols, ticks_during
 
 _sdsl = pytest.importorskip("seal_ir._sdsl")
 

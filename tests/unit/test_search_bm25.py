@@ -14,7 +14,7 @@ from seal_ir.index.reader import Index
 from seal_ir.records import Document
 from seal_ir.search import bm25
 from seal_ir.search.bm25 import ABOUT, lucene_twin, write_documents
-from tests import tiny
+from tests.helpers import tiny
 
 
 class Lucene:

@@ -18,15 +18,15 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from seal_ir import forks
-from seal_ir.decode.pretrained import load_generator
 from seal_ir.encode.encoder import SealQueryEncoder
 from seal_ir.errors import IndexDirError, ModelError
 from seal_ir.index.reader import Index
+from seal_ir.lm.load import load_generator
 from seal_ir.rank.streams import Streams
 from seal_ir.search.fusion import Fusion
 from seal_ir.search.hybrid import Hybrid
 from seal_ir.search.searcher import SealSearcher
-from tests import tiny
+from tests.helpers import tiny
 
 QUERIES = ["the highest mountain", "what is the capital of Japan", "where does a whale live"]
 SECONDS = 120  # what hangs fails
@@ -47,7 +47,7 @@ def _two_threads() -> Iterator[None]:
 
 
 def searcher_of(given: str, index: Path, llama: Path) -> SealSearcher:
-    """A searcher whose model is the small one, by name or loaded, or the echo of tests/tiny.py."""
+    """A searcher whose model is the small one, by name or loaded, or the echo of tests/helpers/tiny.py."""
     if given == "echo":
         return SealSearcher(index, tiny.generator(), preset="lm")
     model = str(llama) if given == "by name" else load_generator(str(llama), "cpu")

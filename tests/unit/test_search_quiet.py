@@ -12,15 +12,15 @@ import pytest
 
 from seal_ir.index.engine import EngineSpec
 from seal_ir.search.searcher import SealSearcher
-from tests import tiny
-from tests.stubbed import Stubbed
+from tests.helpers import tiny
+from tests.helpers.stubbed import Stubbed
 
 ROOT = Path(__file__).parents[2]
 # The session keeps results alive to its end, as `_` and `Out` of IPython do.
 SESSION = """
 import builtins, sys
 from seal_ir import SealSearcher
-from tests import tiny
+from tests.helpers import tiny
 searcher = SealSearcher(sys.argv[1], tiny.generator(), preset="paper")
 builtins.kept = [searcher, searcher.search("the capital of Japan"), searcher.index._engines]
 from seal_ir import _native, _rank
@@ -97,7 +97,7 @@ def test_e19_loading_shows_no_bars_of_transformers(llama: Path, capfd: pytest.Ca
     from transformers import modeling_gguf_pytorch_utils as gguf
     from transformers.utils import logging as theirs
 
-    from seal_ir.decode.pretrained import load_generator, quiet_transformers
+    from seal_ir.lm.load import load_generator, quiet_transformers
 
     bar, enabled = gguf.tqdm, theirs.is_progress_bar_enabled()
     capfd.readouterr()

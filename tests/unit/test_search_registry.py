@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from seal_ir.errors import UsageError
-from seal_ir.formats.named import Places
+from seal_ir.formats.io.resolve import Places
 from seal_ir.index.registry import index_for, named_index, registered
 from seal_ir.search.searcher import SealSearcher
 

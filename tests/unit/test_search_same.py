@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from seal_ir.decode.model import Generator
-from seal_ir.decode.pretrained import load_generator
+from seal_ir.lm.load import load_generator
+from seal_ir.lm.protocols import Generator
 from seal_ir.records import Hit, QueryKeys
 from seal_ir.search.searcher import SealSearcher
 

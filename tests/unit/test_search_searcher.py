@@ -21,9 +21,9 @@ from seal_ir.config import DecodeConfig, preset
 from seal_ir.errors import IndexDirError, ModelError, UsageError
 from seal_ir.records import Document, Hit
 from seal_ir.search.searcher import SealSearcher
-from tests import stub, tiny
-from tests.stubbed import Stubbed
-from tests.tiny import DOCUMENTS
+from tests.helpers import stub, tiny
+from tests.helpers.stubbed import Stubbed
+from tests.helpers.tiny import DOCUMENTS
 
 QUERIES = [
     "what is the capital of Japan",

@@ -14,7 +14,7 @@ from transformers import BartConfig, BartForConditionalGeneration, T5Config, T5F
 
 from seal_ir import SealSearcher
 from seal_ir.config import PRESETS
-from seal_ir.formats.collections import Collection
+from seal_ir.formats.collections.collection import Collection
 from seal_ir.index.builder import build_index
 from seal_ir.records import BODY, TITLE, Document
 from seal_ir.text.pretrained import find_model, load_tokenizer

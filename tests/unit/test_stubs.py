@@ -9,14 +9,16 @@ import pytest
 
 pytest.importorskip("nanobind")
 
-from tests.stubs import PACKAGE, declared, differences  # noqa: E402
+from tests.helpers.stubs import PACKAGE, declared, differences  # noqa: E402
 
 NATIVE = (PACKAGE / "_native.pyi").read_text(encoding="utf-8")
 INTS = "NDArray[np.int64]"
 
 
 def test_the_stubs_are_those_of_the_modules() -> None:
-    done = subprocess.run([sys.executable, "-m", "tests.stubs"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.helpers.stubs"], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 

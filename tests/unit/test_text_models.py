@@ -29,7 +29,7 @@ from seal_ir.text.pretrained import (
     load_tokenizer,
     tokenizer_definition,
 )
-from tests import tiny
+from tests.helpers import tiny
 
 
 @pytest.fixture

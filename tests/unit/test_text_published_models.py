@@ -11,8 +11,8 @@ from seal_ir.errors import ModelError
 from seal_ir.search.__main__ import main as search
 from seal_ir.text.pretrained import find_model, load_description, load_tokenizer
 from seal_ir.train.__main__ import main as train
-from tests import fairseq_bart
-from tests.commands import Runner, assert_fault
+from tests.helpers import fairseq_bart
+from tests.helpers.commands import Runner, assert_fault
 
 
 @pytest.fixture

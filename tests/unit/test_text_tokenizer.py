@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from seal_ir.errors import ModelError
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END, split_stream, stream, to_symbols, to_tokens
 from seal_ir.text.tokenizer import TextTokenizer
-from tests import tiny
+from tests.helpers import tiny
 
 TEXTS = [
     "",

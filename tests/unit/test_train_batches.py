@@ -12,22 +12,22 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from seal_ir.decode.pretrained import wire
 from seal_ir.errors import InputError, UsageError
+from seal_ir.lm.load import wire
 from seal_ir.records import BODY, TITLE, Document
 from seal_ir.text.symbols import BOUNDARY, TITLE_END, to_symbols
-from seal_ir.train import batches
-from seal_ir.train.batches import BatchOptions, TrainingSet, chunks, cut, pass_order
-from seal_ir.train.collate import collate_rows, collate_trees, n_tokens
-from seal_ir.train.encoding import Encoder
-from seal_ir.train.examples import Example, ExampleOptions, document_examples, pair_examples
-from seal_ir.train.network import TargetLoss
-from seal_ir.train.pairs import DISTANT, SUPERVISED, UNSUPERVISED, Pair
-from seal_ir.train.prepared import finish, load_prepared, open_directory, write_parts
-from seal_ir.train.prompts import training_prompts
-from seal_ir.train.stream import BatchStream
-from seal_ir.train.trees import Encoded, plant, side_by_side, tree_size
-from tests import oracle, tiny
+from seal_ir.train.data.dataset import finish, load_prepared, open_directory, write_parts
+from seal_ir.train.data.examples import Example, ExampleOptions, document_examples, pair_examples
+from seal_ir.train.data.pairs import DISTANT, SUPERVISED, UNSUPERVISED, Pair
+from seal_ir.train.data.prompts import training_prompts
+from seal_ir.train.fit import batches
+from seal_ir.train.fit.batches import BatchOptions, TrainingSet, chunks, cut, pass_order
+from seal_ir.train.fit.collate import collate_rows, collate_trees, n_tokens
+from seal_ir.train.fit.encoding import Encoder
+from seal_ir.train.fit.network import TargetLoss
+from seal_ir.train.fit.stream import BatchStream
+from seal_ir.train.fit.trees import Encoded, plant, side_by_side, tree_size
+from tests.helpers import oracle, tiny
 
 GROUP = [
     Encoded((1, 2, 3, 4), (7, 8)),

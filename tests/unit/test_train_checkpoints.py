@@ -10,11 +10,11 @@ import pytest
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.train.__main__ import main
-from seal_ir.train.checkpoints import checkpoint_of
-from seal_ir.train.prepared import load_prepared, part_files
-from seal_ir.train.settings import FitOptions
-from tests import training
-from tests.commands import Result, Runner, assert_fault
+from seal_ir.train.data.dataset import load_prepared, part_files
+from seal_ir.train.fit.checkpoints import checkpoint_of
+from seal_ir.train.fit.settings import FitOptions
+from tests.helpers import training
+from tests.helpers.commands import Result, Runner, assert_fault
 
 pytestmark = pytest.mark.filterwarnings("ignore:Can't initialize NVML")
 FAST = ("--tokens", 500, "--max-tokens", 120, "--warmup", 0, "--log-steps", 100, "--eval-steps", 1000)

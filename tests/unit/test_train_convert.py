@@ -13,14 +13,14 @@ import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM, BartConfig, BartForConditionalGeneration
 
-from seal_ir.decode.pretrained import load_generator
+from seal_ir.convert.fairseq_vocabulary import read_vocabulary, rows_by_dictionary, rows_in_order
+from seal_ir.lm.load import load_generator
 from seal_ir.search.__main__ import main as search
 from seal_ir.text.description import SEQ2SEQ, read_description
 from seal_ir.text.tokenizer import TextTokenizer
 from seal_ir.train.__main__ import main
-from seal_ir.train.fairseq_vocabulary import read_vocabulary, rows_by_dictionary, rows_in_order
-from tests import fairseq_bart, tiny
-from tests.commands import Runner
+from tests.helpers import fairseq_bart, tiny
+from tests.helpers.commands import Runner
 
 SOURCE, TARGET = [0, 40, 31, 299, 17, 17, 2], [2, 52, 7, 310, 40]
 BART_TOKENIZER = Path(os.environ.get("SEAL_IR_DATA", ".")).parent / "models" / "bart-tokenizer"

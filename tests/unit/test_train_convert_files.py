@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import torch
 
+from seal_ir.convert.fairseq_reading import read_checkpoint
 from seal_ir.errors import InputError
-from seal_ir.train.fairseq_reading import read_checkpoint
-from tests import fairseq_bart
-from tests.commands import Runner
-from tests.converting import Refused
+from tests.helpers import fairseq_bart
+from tests.helpers.commands import Runner
+from tests.helpers.converting import Refused
 
 ROWS = fairseq_bart.n_tokens()
 

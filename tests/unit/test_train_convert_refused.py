@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from seal_ir.train.__main__ import main
-from tests import fairseq_bart, tiny
-from tests.commands import Runner, assert_fault
-from tests.converting import Refused
+from tests.helpers import fairseq_bart, tiny
+from tests.helpers.commands import Runner, assert_fault
+from tests.helpers.converting import Refused
 
 ROWS = fairseq_bart.n_tokens()
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from seal_ir.records import Document
-from seal_ir.train import prepared
 from seal_ir.train.__main__ import main
-from seal_ir.train.examples import Example
-from seal_ir.train.prepared import load_prepared
-from tests.commands import Runner, assert_fault
+from seal_ir.train.data import dataset as prepared
+from seal_ir.train.data.dataset import load_prepared
+from seal_ir.train.data.examples import Example
+from tests.helpers.commands import Runner, assert_fault
 
 PASSAGES = [
     {

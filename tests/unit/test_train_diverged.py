@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from seal_ir.train.__main__ import main
-from seal_ir.train.trainer import SealTrainer
-from tests.commands import Result, Runner, assert_fault
+from seal_ir.train.fit.trainer import SealTrainer
+from tests.helpers.commands import Result, Runner, assert_fault
 
 pytestmark = pytest.mark.filterwarnings("ignore:Can't initialize NVML")
 FAST = ("--tokens", 500, "--max-tokens", 120, "--warmup", 0, "--log-steps", 1, "--eval-steps", 1000)
@@ -78,7 +78,7 @@ def test_a_loss_that_is_no_number_stops_training(
     fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """The loss of a step, and that of the dev set, with a sound checkpoint before it."""
-    from seal_ir.train.network import TargetLoss
+    from seal_ir.train.fit.network import TargetLoss
 
     sound = TargetLoss.forward
     n_calls = 0

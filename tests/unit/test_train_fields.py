@@ -16,19 +16,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-from seal_ir.decode.pretrained import load_generator, wire
 from seal_ir.errors import UsageError
-from seal_ir.formats.questions import normalised
+from seal_ir.formats.topics.questions import normalised
+from seal_ir.lm.load import load_generator, wire
 from seal_ir.records import BODY, TITLE, Document
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, SEQ2SEQ_TEMPLATE, read_description
 from seal_ir.train.__main__ import main
-from seal_ir.train.encoding import Encoder
-from seal_ir.train.examples import Example, ExampleOptions, document_examples, pair_examples
-from seal_ir.train.pairs import DISTANT, SUPERVISED, UNSUPERVISED, Pair
-from seal_ir.train.prepared import load_prepared
-from seal_ir.train.prompts import training_prompts
-from tests import tiny, training
-from tests.commands import Result, Runner, assert_fault
+from seal_ir.train.data.dataset import load_prepared
+from seal_ir.train.data.examples import Example, ExampleOptions, document_examples, pair_examples
+from seal_ir.train.data.pairs import DISTANT, SUPERVISED, UNSUPERVISED, Pair
+from seal_ir.train.data.prompts import training_prompts
+from seal_ir.train.fit.encoding import Encoder
+from tests.helpers import tiny, training
+from tests.helpers.commands import Result, Runner, assert_fault
 
 QUERIES = [f"which river is number {i}" for i in range(5)]
 DOCID_ONLY = ("--spans", 0, "--titles", 0, "--document-spans", 0, "--document-titles", 0)

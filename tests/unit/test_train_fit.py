@@ -15,15 +15,15 @@ from transformers import AutoModelForCausalLM
 
 from seal_ir import SealSearcher
 from seal_ir.config import PRESETS
-from seal_ir.decode.pretrained import load_generator
 from seal_ir.errors import ModelError
+from seal_ir.lm.load import load_generator
 from seal_ir.search.__main__ import main as search
-from seal_ir.train import fit_command
 from seal_ir.train.__main__ import main
-from seal_ir.train.trainer import DEV_LOSS
-from tests import tiny, training
-from tests.commands import Result, Runner, assert_fault
-from tests.training import report
+from seal_ir.train.fit import command as fit_command
+from seal_ir.train.fit.trainer import DEV_LOSS
+from tests.helpers import tiny, training
+from tests.helpers.commands import Result, Runner, assert_fault
+from tests.helpers.training import report
 
 pytestmark = pytest.mark.filterwarnings("ignore:Can't initialize NVML")
 FAST = ("--tokens", 500, "--max-tokens", 120, "--lr", "5e-3", "--warmup", 5, "--clip", 1, "--log-steps", 10)
@@ -101,7 +101,7 @@ def test_an_adapter_is_merged_as_peft_merges_it(fit: Fit, llama: Path, tmp_path:
     out = tmp_path / "adapter"
     assert fit(out, "--steps", 10, "--lora", 4).code == 0
     theirs = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(llama), out).merge_and_unload()
-    from seal_ir.decode.pretrained import load_network
+    from seal_ir.lm.load import load_network
     from seal_ir.text.pretrained import find_model
 
     ours = load_network(find_model(str(out)), torch.float32)
@@ -260,7 +260,7 @@ def adapter(tmp_path_factory: pytest.TempPathFactory, llama: Path) -> Path:
 
 
 def test_an_adapter_adds_scale_times_its_product(adapter: Path, llama: Path) -> None:
-    from seal_ir.decode.pretrained import load_network
+    from seal_ir.lm.load import load_network
     from seal_ir.text.pretrained import find_model
 
     merged, base = (load_network(find_model(str(folder)), torch.float32) for folder in (adapter, llama))

@@ -9,9 +9,9 @@ import pytest
 
 from seal_ir.errors import UsageError
 from seal_ir.records import BODY, TITLE, Document
-from seal_ir.train.examples import ExampleOptions, document_examples, pair_examples
-from seal_ir.train.pairs import SUPERVISED, UNSUPERVISED, Pair
-from seal_ir.train.spans import (
+from seal_ir.train.data.examples import ExampleOptions, document_examples, pair_examples
+from seal_ir.train.data.pairs import SUPERVISED, UNSUPERVISED, Pair
+from seal_ir.train.data.spans import (
     STOP_WORDS,
     biased_spans,
     overlap_probabilities,

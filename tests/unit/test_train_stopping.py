@@ -17,13 +17,13 @@ from transformers import TrainerControl, TrainerState
 
 from seal_ir import SealSearcher
 from seal_ir.config import PRESETS
-from seal_ir.train import stopping
 from seal_ir.train.__main__ import main
-from seal_ir.train.stopping import Patience, best_step, is_spent
-from seal_ir.train.trainer import DEV_LOSS
-from tests import tiny, training
-from tests.commands import Result, Runner, assert_fault
-from tests.training import report
+from seal_ir.train.fit import stopping
+from seal_ir.train.fit.stopping import Patience, best_step, is_spent
+from seal_ir.train.fit.trainer import DEV_LOSS
+from tests.helpers import tiny, training
+from tests.helpers.commands import Result, Runner, assert_fault
+from tests.helpers.training import report
 
 pytestmark = pytest.mark.filterwarnings("ignore:Can't initialize NVML")
 BATCHES = ("--tokens", 500, "--max-tokens", 120, "--warmup", 5, "--clip", 1)

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from seal_ir.errors import IndexDirError, UsageError
-from seal_ir.formats.collections import Collection
-from seal_ir.formats.files import shown
-from seal_ir.formats.json_text import json_file
-from seal_ir.formats.outputs import scratch_folder
+from seal_ir.formats.collections.collection import Collection
+from seal_ir.formats.io.files import shown
+from seal_ir.formats.io.json_text import json_file
+from seal_ir.formats.io.outputs import scratch_folder
 from seal_ir.pyserini_plugin import build_lucene_index, is_lucene_index
 from seal_ir.search.bm25 import ABOUT, Bm25Config, search, write_documents
 

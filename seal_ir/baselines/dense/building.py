@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from seal_ir.baselines.dense.encoding import PassageEncoder, Vectors, encode
+from seal_ir.arrays import Floats
+from seal_ir.baselines.dense.encoding import PassageEncoder, encode
 from seal_ir.baselines.dense.index_dir import ABOUT, DOCIDS, INDEX, check_faiss
 from seal_ir.errors import UsageError
-from seal_ir.formats.collections import Collection
-from seal_ir.formats.json_text import json_file
-from seal_ir.index.places import working_folder
+from seal_ir.formats.collections.collection import Collection
+from seal_ir.formats.io.json_text import json_file
+from seal_ir.index.replacing import working_folder
 from seal_ir.progress import Progress
 from seal_ir.records import Document
 
@@ -139,7 +140,7 @@ def _encode_missing(
     progress.close()
 
 
-def _save(path: Path, vectors: Vectors) -> None:
+def _save(path: Path, vectors: Floats) -> None:
     """Write an array that appears in one step."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:

@@ -10,19 +10,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from transformers import AutoModel, AutoTokenizer, DPRContextEncoder
 
+from seal_ir.arrays import Floats
 from seal_ir.baselines.dense.encoders import DPR_PASSAGE, DPR_QUESTION, MEAN, EncoderFiles
-from seal_ir.decode.pretrained import chosen_device, chosen_dtype, quiet_transformers
-from seal_ir.decode.soundness import check_weights
 from seal_ir.errors import ModelError
-from seal_ir.formats.json_text import json_line
+from seal_ir.formats.io.json_text import json_line
+from seal_ir.lm.load import chosen_device, chosen_dtype, quiet_transformers
+from seal_ir.lm.soundness import check_weights
 from seal_ir.records import Document
 from seal_ir.search.documents import contents
 from seal_ir.text.pretrained import ModelFiles, reachable_source
 
-Vectors = NDArray[np.float32]
 _BATCH_TOKENS = {"cpu": 2048}  # tokens that a step reads, padding included
 _ACCELERATED_TOKENS = 65536
 
@@ -93,7 +92,7 @@ def load_encoder(files: EncoderFiles, device: str | None = None, dtype: str | No
     return PassageEncoder(files, network, tokenizer, torch_device, torch_dtype)
 
 
-def encode(encoder: PassageEncoder, documents: Sequence[Document]) -> Vectors:
+def encode(encoder: PassageEncoder, documents: Sequence[Document]) -> Floats:
     """The vectors of documents, float32 [n_documents, dimension], in their order.
 
     What is read is title and text; DPR sees them as a pair. Batches are of passages of about one length, so
@@ -102,7 +101,7 @@ def encode(encoder: PassageEncoder, documents: Sequence[Document]) -> Vectors:
     ids = _token_ids(encoder, documents)
     order = sorted(range(len(ids)), key=lambda at: len(ids[at]))
     n_tokens = _BATCH_TOKENS.get(encoder.device.type, _ACCELERATED_TOKENS)
-    vectors: Vectors | None = None
+    vectors: Floats | None = None
     for batch in _batches([len(ids[at]) for at in order], n_tokens):
         rows = order[batch]
         made = _read(encoder, [ids[at] for at in rows])
@@ -134,8 +133,8 @@ def _batches(lengths: Sequence[int], n_tokens: int) -> Iterator[slice]:
 
 
 @torch.inference_mode()
-def _read(encoder: PassageEncoder, ids: Sequence[Sequence[int]]) -> Vectors:
-    """Vectors of sequences of token ids, the last of them the longest: float32 [n, dimension]."""
+def _read(encoder: PassageEncoder, ids: Sequence[Sequence[int]]) -> Floats:
+    """Floats of sequences of token ids, the last of them the longest: float32 [n, dimension]."""
     lengths = torch.tensor([len(tokens) for tokens in ids])
     mask = torch.arange(int(lengths[-1])) < lengths[:, None]
     tokens = torch.full(mask.shape, encoder.tokenizer.pad_token_id or 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.errors import IndexDirError, UsageError
-from seal_ir.formats.files import shown
+from seal_ir.formats.io.files import shown
 
 INDEX, DOCIDS = "index", "docid"  # Pyserini's names; one docid a line, in the order of the vectors
 ABOUT = "seal-ir.json"  # ours; Pyserini passes over it

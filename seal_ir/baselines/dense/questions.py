@@ -37,7 +37,7 @@ def fitting(encoder: EncoderFiles, topics: Sequence[Query]) -> tuple[list[Query]
 def _tokenizer(encoder: EncoderFiles) -> Any:
     from transformers import AutoTokenizer
 
-    from seal_ir.decode.pretrained import quiet_transformers
+    from seal_ir.lm.load import quiet_transformers
 
     try:
         with quiet_transformers():

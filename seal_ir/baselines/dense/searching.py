@@ -73,7 +73,7 @@ def search(
 def _searcher(directory: Path, questions: EncoderFiles) -> Any:
     if not is_faiss_index(directory):
         raise IndexDirError(f"{directory}: no Faiss index; build one with python -m seal_ir.baselines.dense")
-    from seal_ir.decode.pretrained import quiet_transformers
+    from seal_ir.lm.load import quiet_transformers
 
     name, options = _pyserini_encoder(questions)
     try:

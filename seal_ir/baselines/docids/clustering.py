@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from seal_ir.arrays import Floats, Ints
 from seal_ir.errors import UsageError, check_least
 
-Vectors = NDArray[np.float32]
-Rows = NDArray[np.int64]
 Paths = list[tuple[int, ...]]
 _ITERATIONS = 20
 _POINTS_A_CENTROID = 4096  # a random sample of so many vectors a centroid is enough to place it
@@ -40,11 +38,11 @@ class TreeConfig:
             raise UsageError(f"seed is {self.seed}; it must be less than 2^31")
 
 
-def tree_paths(vectors: Vectors, config: TreeConfig) -> Paths:
+def tree_paths(vectors: Floats, config: TreeConfig) -> Paths:
     """The path of each vector: the number of its cluster at each level, at last its number in a leaf.
 
     Plain k-means (squared Euclidean distance), as in DSI. No two paths are equal and none begins another.
-    Empty clusters get no number. Vectors that k-means cannot tell apart, such as equal ones, are cut into
+    Empty clusters get no number. Floats that k-means cannot tell apart, such as equal ones, are cut into
     runs in their order, as equal in size as can be. Faiss runs in one thread, so that the paths depend on
     the vectors and the config only.
 
@@ -54,7 +52,7 @@ def tree_paths(vectors: Vectors, config: TreeConfig) -> Paths:
     """
     paths: Paths = [()] * len(vectors)
     with _one_thread():
-        open_nodes: list[tuple[tuple[int, ...], Rows]] = [((), np.arange(len(vectors)))]
+        open_nodes: list[tuple[tuple[int, ...], Ints]] = [((), np.arange(len(vectors)))]
         while open_nodes:
             path, rows = open_nodes.pop()
             if len(rows) <= config.leaf:
@@ -66,7 +64,7 @@ def tree_paths(vectors: Vectors, config: TreeConfig) -> Paths:
     return paths
 
 
-def _split(vectors: Vectors, rows: Rows, config: TreeConfig) -> list[Rows]:
+def _split(vectors: Floats, rows: Ints, config: TreeConfig) -> list[Ints]:
     """At least two parts of some rows, none of them empty, each in ascending order."""
     n_parts = min(config.branches, len(rows))
     # All rows, as at the top, are taken as they lie and not copied.
@@ -76,7 +74,7 @@ def _split(vectors: Vectors, rows: Rows, config: TreeConfig) -> list[Rows]:
     return parts if len(parts) > 1 else np.array_split(rows, n_parts)
 
 
-def _nearest_centroids(points: Vectors, n_centroids: int, seed: int) -> Rows:
+def _nearest_centroids(points: Floats, n_centroids: int, seed: int) -> Ints:
     import faiss
 
     points = np.ascontiguousarray(points)

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from seal_ir.arrays import Floats
 from seal_ir.baselines.dense.index_dir import DOCIDS, INDEX, is_faiss_index
 from seal_ir.errors import IndexDirError, InputError
-from seal_ir.formats.files import iter_lines, shown
+from seal_ir.formats.io.files import iter_lines, shown
 
-Vectors = NDArray[np.float32]
 _BUILD = "build one with python -m seal_ir.baselines.dense"
 
 
@@ -36,7 +35,7 @@ def read_rows(directory: Path) -> dict[str, int]:
     return rows
 
 
-def read_vectors(directory: Path, rows: dict[str, int], docids: Sequence[str]) -> Vectors:
+def read_vectors(directory: Path, rows: dict[str, int], docids: Sequence[str]) -> Floats:
     """The vectors of documents, float32 [n_documents, dimension], in the order of `docids`.
 
     Memory holds the vectors twice while they are read.
@@ -71,7 +70,7 @@ def read_vectors(directory: Path, rows: dict[str, int], docids: Sequence[str]) -
     return vectors
 
 
-def _all_vectors(directory: Path, n_docids: int) -> Vectors:
+def _all_vectors(directory: Path, n_docids: int) -> Floats:
     import faiss
 
     try:

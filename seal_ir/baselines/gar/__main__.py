@@ -16,7 +16,7 @@ from seal_ir.baselines.run_command import (
     write_run,
 )
 from seal_ir.command import check_options, run
-from seal_ir.formats.named import Places
+from seal_ir.formats.io.resolve import Places
 from seal_ir.pyserini_plugin import check_installed
 
 _EXPANSIONS = """files of expanded questions, `id, tab, question and expansion` a line; each is searched

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seal_ir.arrays import Floats
 from seal_ir.errors import UsageError, check_least
-from seal_ir.formats.collections import Collection
+from seal_ir.formats.collections.collection import Collection
 from seal_ir.records import Document, Hit, Query
 from seal_ir.search.documents import contents
 
@@ -136,7 +137,7 @@ def _noting(collection: Collection, docids: list[str]) -> Iterator[list[str]]:
         yield words(contents(document))
 
 
-def _best(docids: NDArray[np.str_], scores: NDArray[np.float32], k: int) -> list[Hit]:
+def _best(docids: NDArray[np.str_], scores: Floats, k: int) -> list[Hit]:
     found = np.flatnonzero(scores)
     if len(found) > k:
         kth = np.partition(scores[found], len(found) - k)[len(found) - k]

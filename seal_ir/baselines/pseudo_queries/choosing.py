@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from seal_ir.formats.questions import normalised
+from seal_ir.formats.topics.questions import normalised
 
 
 @dataclass(slots=True)

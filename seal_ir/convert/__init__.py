@@ -1,0 +1,1 @@
+"""Other people's files into ours: fairseq checkpoints, published indexes, published data."""

@@ -1,0 +1,1 @@
+"""Collections of documents, in the forms that Pyserini, DPR, BEIR and the hub have them."""

@@ -1,0 +1,58 @@
+"""The kinds of collections, by the names that `--collection` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from seal_ir.errors import UsageError
+from seal_ir.formats.collections.hub import find_dataset, read_dataset
+from seal_ir.formats.collections.passages import Record, read_dpr_tsv, read_json, read_tsv
+from seal_ir.formats.io.files import shown
+from seal_ir.formats.io.folders import Documents, find_documents
+
+
+class Kind(NamedTuple):
+    """A kind of collection.
+
+    Attributes:
+        find: from what the user named, the files to read, in order, and what to tell of others; raises
+            InputError where there are none.
+        read: line numbers and records of one of them, anew at each call.
+        is_json: whether records are JSON objects; `read` then takes `keep_raw` and `fields` as `read_json`.
+    """
+
+    find: Callable[[Path], Documents]
+    read: Callable[..., Iterator[tuple[int, Record]]]
+    is_json: bool = False
+
+    def records(self, path: Path, **options: Any) -> Iterator[tuple[int, Record]]:
+        """Line numbers and records of a file; the options are for JSON only."""
+        return self.read(path, **options) if self.is_json else self.read(path)
+
+
+KINDS = {
+    "JsonCollection": Kind(partial(find_documents, suffixes=(".jsonl", ".json")), read_json, is_json=True),
+    "TsvCollection": Kind(partial(find_documents, suffixes=(".tsv",)), read_tsv),
+    "DprTsvCollection": Kind(partial(find_documents, suffixes=(".tsv",)), read_dpr_tsv),
+    "HFDataset": Kind(find_dataset, read_dataset, is_json=True),
+}
+
+# Pyserini's names of collections whose records are those of a JsonCollection.
+_ALSO_JSON = ("BeirFlatCollection", "BeirMultifieldCollection", "MrTyDiCollection")
+ALIASES = dict.fromkeys(_ALSO_JSON, "JsonCollection")
+
+
+def kind_named(name: str) -> str:
+    """The name of the kind that is meant, Pyserini's other names included.
+
+    Raises:
+        UsageError: no such kind.
+    """
+    kind = ALIASES.get(name, name)
+    if kind not in KINDS:
+        allowed = ", ".join([*KINDS, *ALIASES])
+        raise UsageError(f"unknown collection {shown(name)}; choose one of {allowed}")
+    return kind

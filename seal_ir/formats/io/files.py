@@ -1,0 +1,178 @@
+"""Text files: lines with their numbers, the files of a folder, a writer that leaves a whole file or none."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TextIO
+
+from seal_ir.errors import InputError, UsageError
+from seal_ir.errors import shown as shown  # most messages of this layer and above are about files
+from seal_ir.formats.io.compression import open_bytes
+from seal_ir.formats.io.outputs import (
+    STDOUT,
+    check_several,
+    is_stream,
+    make_parents,
+    open_stdout,
+    open_temporary,
+)
+from seal_ir.formats.io.pipes import is_special
+
+BOM = b"\xef\xbb\xbf"
+BOM_TEXT = "\ufeff"
+_DISK_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+
+
+def listed(names: Iterable[str], limit: int = 10) -> str:
+    """Names as they stand in a one-line message: the first few, then three dots."""
+    few = list(islice(names, limit + 1))
+    return ", ".join([*few[:limit], *(["..."] if len(few) > limit else [])])
+
+
+def is_file(path: Path) -> bool:
+    """Whether something is there that can be read as a file, a pipe or a device included.
+
+    False also where the system refuses to look (name too long, no permission).
+    """
+    try:
+        return path.is_file() or is_special(path)
+    except (OSError, ValueError):
+        return False
+
+
+def utf8(path: str | Path) -> str:
+    """A path for what encodes names as UTF-8 itself: under LC_ALL=C Python's own str holds escaped bytes."""
+    return os.fsencode(path).decode("utf-8", "surrogateescape")
+
+
+def open_text(path: Path) -> TextIO:
+    """Text stream of a plain or compressed UTF-8 file without byte order mark; only a line feed ends a line.
+
+    Reading raises UnicodeDecodeError on invalid UTF-8; `iter_lines` names the line.
+    """
+    return io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", errors="strict", newline="\n")
+
+
+def iter_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Line numbers from 1 and lines, without LF or CR LF, of a plain or compressed UTF-8 file.
+
+    Raises:
+        InputError: the file cannot be read, a line is not UTF-8, or one but the first has the mark.
+    """
+    with open_bytes(path) as stream:
+        for number, raw in enumerate(stream, start=1):
+            if number == 1:
+                raw = raw.removeprefix(BOM)
+            elif raw.startswith(BOM):
+                raise InputError(
+                    f"{path}:{number}: begins with a byte order mark, as where files were put together;"
+                    " remove it"
+                )
+            raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+            try:
+                yield number, raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                seen = f"byte 0x{raw[error.start]:02x} at position {error.start + 1}"
+                raise InputError(f"{path}:{number}: not UTF-8 ({seen}); save the file as UTF-8") from error
+
+
+def first_line(path: Path) -> str:
+    """The first line that is not blank, "" where there is none: it often tells what a file is.
+
+    Raises:
+        InputError: as `iter_lines`.
+    """
+    return next((line for _, line in iter_lines(path) if line and not line.isspace()), "")
+
+
+@contextmanager
+def atomic_writer(path: Path) -> Iterator[TextIO]:
+    """Text stream whose content appears at `path` in one step when the block ends without an exception.
+
+    Missing parent folders are made, see `make_parents`. A link is followed. `-` is stdout; that and what is
+    no regular file (/dev/stdout, a pipe) is written directly.
+
+    Raises:
+        UsageError: the path is a folder or cannot be written, or the disk is full.
+    """
+    path = Path(path)
+    try:
+        target, temporary, stream = _opened(path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        yield stream
+        stream.flush()
+        if temporary:
+            temporary.replace(target)  # while it is locked
+        stream.close()
+    except BaseException as error:
+        with suppress(OSError):
+            stream.close()
+        if temporary:
+            temporary.unlink(missing_ok=True)
+        # Writing to a full disk names no file; an error with a name is about another file.
+        if isinstance(error, OSError) and error.errno in _DISK_FAULTS and error.filename is None:
+            raise _unwritable(path, error) from error
+        raise
+
+
+class AtomicFile:
+    """A file that a subclass writes piece by piece, inside a `with` block; see `atomic_writer`.
+
+    Raises:
+        UsageError: as `atomic_writer`, when the block begins.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open nothing yet."""
+        self._file: AbstractContextManager[TextIO] = atomic_writer(path)
+        self._stream: TextIO | None = None
+
+    def __enter__(self) -> Self:
+        self._stream = self._file.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._stream = None
+        return self._file.__exit__(kind, error, trace)
+
+    @property
+    def stream(self) -> TextIO:
+        """Where to write.
+
+        Raises:
+            ValueError: the block has not begun, or has ended.
+        """
+        if self._stream is None:
+            raise ValueError(f"a {type(self).__name__} writes only inside its with block")
+        return self._stream
+
+
+def _opened(path: Path) -> tuple[Path, Path | None, TextIO]:
+    """File to write in the end, the hidden one to write first (None for streams), and what is open."""
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder; name a file to write")
+    if path == STDOUT:
+        return path, None, open_stdout()
+    if is_stream(path):
+        return path, None, path.open("w", encoding="utf-8", newline="\n")
+    check_several(path)
+    target = Path(os.path.realpath(path))
+    make_parents(target)
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return target, *open_temporary(target)
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{path}: cannot be written ({error.strerror}); choose another place or make room")

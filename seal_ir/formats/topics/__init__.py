@@ -1,0 +1,1 @@
+"""Topics and their answers, in the formats that Pyserini, DPR and TREC have."""

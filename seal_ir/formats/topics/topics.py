@@ -1,0 +1,169 @@
+"""Topics in file order, in the formats that Pyserini, DPR, KILT and TREC have; ids stay what they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from seal_ir.errors import InputError, UsageError
+from seal_ir.formats.io.files import iter_lines, shown
+from seal_ir.formats.io.json_records import JsonRecord, array_records, by_topic, json_records, text_of
+from seal_ir.formats.io.jsonlines import Malformed, id_fault, iter_values, parse_object
+from seal_ir.formats.io.pipes import rereadable
+from seal_ir.formats.kilt import is_kilt, read_inputs, read_kilt
+from seal_ir.formats.topics.keyed import is_keyed, read_keyed
+from seal_ir.formats.topics.nq import NqRecord, parse_nq_line, read_dpr_csv, read_nq
+from seal_ir.formats.topics.sgml import looks_like_sgml, read_sgml
+from seal_ir.records import Query
+
+_AUTO = ("auto", "default")  # the second is Pyserini's word
+_ARRAY = re.compile(r" *\[\s*(\{|\]?\s*$)")
+
+Texts = Iterator[tuple[int, str, str]]
+
+
+def read_topics(path: Path, topics_format: str = "auto") -> list[Query]:
+    """Queries of a topics file, in file order.
+
+    A query without text is kept: it has a place in the run's report, if no hits.
+
+    Args:
+        path: plain or compressed.
+        topics_format: one of `TOPICS_FORMATS`; `auto` is what `detect_format` says.
+
+    Raises:
+        InputError: the file cannot be read or has no topics, a line breaks the format, or an id comes twice.
+        UsageError: no such format.
+    """
+    path = rereadable(path)
+    queries = by_topic(path, _READERS[resolve_format(path, topics_format)](path))
+    if not queries:
+        raise InputError(f"{path}: holds no topics; check that it is the file you mean")
+    return [Query(qid, text) for qid, text in queries.items()]
+
+
+def datapoint_inputs(path: Path, queries: Iterable[Query], topics_format: str = "auto") -> dict[str, str]:
+    """What a KILT run repeats as "input" of each of these queries, which were read from the path.
+
+    Raises:
+        InputError, UsageError: as `read_topics`.
+    """
+    path = rereadable(path)
+    if resolve_format(path, topics_format) == "kilt":
+        return read_inputs(path)
+    return {query.id: query.text for query in queries}
+
+
+def resolve_format(path: Path, topics_format: str) -> str:
+    """The format itself, or what is detected for `auto`.
+
+    Raises:
+        InputError: as `detect_format`.
+        UsageError: no such format.
+    """
+    if topics_format not in TOPICS_FORMATS:
+        allowed = ", ".join(TOPICS_FORMATS)
+        raise UsageError(f"unknown topics format {shown(topics_format)}; choose one of {allowed}")
+    return detect_format(path) if topics_format in _AUTO else topics_format
+
+
+def detect_format(path: Path) -> str:
+    """Format of a topics or answers file, by the first line that has text on it and never by its name.
+
+    It is `jsonl`, `kilt`, `map-json`, `dpr-json`, `trec`, `nq` or `tsv`; DPR's CSV is taken for `nq`, which
+    reads all of it but line breaks in questions.
+
+    Raises:
+        InputError: the file cannot be read or is blank, or the line fits none of them.
+    """
+    for number, line in iter_lines(path):
+        if not line or line.isspace():
+            continue
+        if line.lstrip().startswith("{"):
+            return _object_format(path, line)
+        if parse_nq_line(line) is not None:
+            return "nq"
+        if _ARRAY.match(line):
+            return "dpr-json"
+        if looks_like_sgml(line):
+            return "trec"
+        if "\t" in line:
+            return "tsv"
+        raise InputError(
+            f"{path}:{number}: no tab, no JSON and no <top> (seen {shown(line)}); write qid, a tab and the"
+            ' question, or JSON lines with "qid" and "question"'
+        )
+    raise InputError(f"{path}: is blank; check that it is the file you mean")
+
+
+def _object_format(path: Path, line: str) -> str:
+    """Format of a file that begins with an object, which this line may hold the whole of."""
+    record: object = parse_object(line)
+    if isinstance(record, Malformed):  # one over several lines, or a fault that reading will tell
+        with suppress(InputError):
+            record = next((value for _, value in iter_values(path)), None)
+    if isinstance(record, dict) and is_kilt(record):
+        return "kilt"
+    return "map-json" if isinstance(record, dict) and is_keyed(record) else "jsonl"
+
+
+def _read_tsv(path: Path) -> Texts:
+    for number, line in iter_lines(path):
+        if not line or line.isspace():
+            continue
+        cells = line.split("\t")
+        if len(cells) != 2:
+            raise InputError(
+                f"{path}:{number}: {len(cells)} columns ({shown(line)}); write qid, one tab and the question"
+            )
+        fault = id_fault(cells[0])
+        if fault:
+            raise InputError(f"{path}:{number}: the topic id {fault}")
+        yield number, cells[0], cells[1]
+
+
+def _read_nq(path: Path) -> Texts:
+    return _questions(read_nq(path))
+
+
+def _read_dpr_csv(path: Path) -> Texts:
+    return _questions(read_dpr_csv(path))
+
+
+def _read_jsonl(path: Path) -> Texts:
+    return _texts(path, json_records(path))
+
+
+def _read_map(path: Path) -> Texts:
+    return _texts(path, read_keyed(path))
+
+
+def _read_dpr_json(path: Path) -> Texts:
+    return _texts(path, array_records(path))
+
+
+def _questions(records: Iterable[NqRecord]) -> Texts:
+    return ((record.line, record.qid, record.question) for record in records)
+
+
+def _texts(path: Path, records: Iterable[tuple[int, str, JsonRecord]]) -> Texts:
+    for line, qid, record in records:
+        text = text_of(record)
+        if isinstance(text, Malformed):
+            raise InputError(f"{path}:{line}: {text.reason}")
+        yield line, qid, text
+
+
+_READERS: dict[str, Callable[[Path], Texts]] = {
+    "tsv": _read_tsv,
+    "nq": _read_nq,
+    "jsonl": _read_jsonl,
+    "map-json": _read_map,
+    "dpr-json": _read_dpr_json,
+    "dpr-csv": _read_dpr_csv,
+    "kilt": read_kilt,
+    "trec": read_sgml,
+}
+TOPICS_FORMATS = (*_AUTO, *_READERS)

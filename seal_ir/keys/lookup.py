@@ -1,0 +1,64 @@
+"""Keys from a file get their rows and counts in an index back: every n-gram once, all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from seal_ir.arrays import Ints
+from seal_ir.formats.io.files import shown
+from seal_ir.formats.io.jsonlines import Malformed
+from seal_ir.index.reader import Index
+from seal_ir.keys.record import KeyRecord
+from seal_ir.records import Key, QueryKeys, Range, Unigrams
+
+Ngrams = Sequence[tuple[int, ...]]
+
+
+def located(index: Index, record: KeyRecord) -> QueryKeys | Malformed:
+    """The keys of a record as a model's decoding gives them, unigrams best first.
+
+    Malformed is a record with an n-gram that does not occur: its keys were made for other documents.
+    """
+    rows = ranges_of(index, [ngram.symbols for ngram in record.ngrams])
+    keys = []
+    for ngram in record.ngrams:
+        ranges = rows[ngram.symbols].tolist()
+        count = sum(hi - lo for lo, hi in ranges)
+        if not count:
+            return _absent(ngram.symbols)
+        keys.append(
+            Key(ngram.symbols, ngram.logprob, count, tuple(Range(lo, hi) for lo, hi in ranges), ngram.kind)
+        )
+    unigrams = _with_counts(index, record)
+    return unigrams if isinstance(unigrams, Malformed) else QueryKeys(tuple(keys), unigrams)
+
+
+def ranges_of(index: Index, ngrams: Ngrams) -> dict[tuple[int, ...], Ints]:
+    """Rows of n-grams, int64 [n_segments, 2] each; common beginnings are looked up once."""
+    known: dict[tuple[int, ...], Ints] = {(): index.everything}
+    for depth in range(1, max(map(len, ngrams), default=0) + 1):
+        prefixes = sorted({ngram[:depth] for ngram in ngrams if len(ngram) >= depth})
+        before = np.stack([known[prefix[:-1]] for prefix in prefixes])
+        symbols = np.array([prefix[-1] for prefix in prefixes], dtype=np.uint32)
+        known.update(zip(prefixes, index.extend(before, symbols), strict=True))
+    return known
+
+
+def _with_counts(index: Index, record: KeyRecord) -> Unigrams | Malformed:
+    symbols, logprobs = record.unigram_symbols, record.unigram_logprobs
+    first = index.first_symbols
+    at = np.minimum(np.searchsorted(first.symbols, symbols), len(first.symbols) - 1)
+    absent = np.flatnonzero(first.symbols[at] != symbols)
+    if len(absent):
+        return _absent((int(symbols[absent[0]]),))
+    counts = (first.ranges[at, :, 1] - first.ranges[at, :, 0]).sum(axis=1)
+    best_first = np.argsort(-logprobs, kind="stable")  # symbols ascend
+    return Unigrams(symbols[best_first], logprobs[best_first], counts[best_first])
+
+
+def _absent(symbols: tuple[int, ...]) -> Malformed:
+    return Malformed(
+        f"the n-gram {shown(list(symbols))} does not occur in this index; encode the topics again"
+    )

@@ -1,0 +1,245 @@
+"""Loading a language model's weights and wiring it up for decoding."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    GgufConfig,
+    modeling_gguf_pytorch_utils,
+)
+from transformers.utils import logging as transformers_logging
+
+from seal_ir.errors import ModelError, UsageError
+from seal_ir.formats.io.disk import writing
+from seal_ir.formats.io.json_text import json_file
+from seal_ir.formats.io.outputs import clear_left, scratch_folder
+from seal_ir.lm.adapter import merge_adapter
+from seal_ir.lm.choose import causal_model, seq2seq_model
+from seal_ir.lm.protocols import Generator
+from seal_ir.lm.soundness import check_weights
+from seal_ir.text.adapters import base_of
+from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES, ModelDescription
+from seal_ir.text.pretrained import (
+    BASE_MODEL,
+    CACHE_ADVICE,
+    ModelFiles,
+    explain_failure,
+    find_model,
+    load_description,
+    load_tokenizer,
+    reachable_source,
+)
+from seal_ir.text.tokenizer import TextTokenizer
+
+logger = logging.getLogger(__name__)
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+AUTO = "auto"  # the fastest one of the device
+
+
+def load_generator(name: str, device: str | None = None, dtype: str | None = None) -> Generator:
+    """Load a model by folder, hub name, or the name of a packaged one.
+
+    Args:
+        name: see `find_model`.
+        device: "cpu", "cuda", "cuda:1"...; default: CUDA where there is one.
+        dtype: "float32" (the default), "bfloat16", "float16", or "auto": see `fastest_dtype`. In half
+            precision log-probabilities are off by up to half a nat and depend a little on the other queries
+            of the batch: documents with close scores change places.
+
+    Raises:
+        ModelError: the model cannot be found or loaded, or its description does not fit it.
+        UsageError: device or dtype is unknown or not available.
+    """
+    torch_device = chosen_device(device)
+    torch_dtype = chosen_dtype(dtype, torch_device)
+    files = find_model(name)
+    tokenizer = load_tokenizer(files)
+    network = load_network(files, torch_dtype).to(torch_device)
+    family = SEQ2SEQ if network.config.is_encoder_decoder else CAUSAL
+    description = load_description(files) or TEMPLATES[family]
+    if description.family != family:
+        raise ModelError(f"{files.source}: seal.json says {description.family}, the model is {family}")
+    generator = wire(network, tokenizer, description)
+    logger.info("model %s runs %s", name, generator.where)
+    return generator
+
+
+def load_network(files: ModelFiles, dtype: torch.dtype) -> Any:
+    """The transformers network of a model, in evaluation mode; an adapter is merged into its base model.
+
+    Raises:
+        ModelError: it cannot be loaded, or a weight is no finite number.
+    """
+    base = base_of(files.folder) if files.folder else None
+    if base is not None and files.folder is not None:
+        found = find_model(base)
+        if found.folder is not None and base_of(found.folder) is not None:
+            raise ModelError(f"{files.folder}: its base model {base} is an adapter itself; merge that first")
+        network = load_network(found, torch.float32)
+        merge_adapter(network, files.folder)
+        network = network.to(dtype)
+        check_weights(network, files.folder)
+        return network
+    files = _converted(files)
+    source = reachable_source(files)
+    with quiet_transformers():
+        try:
+            config = AutoConfig.from_pretrained(source)
+            auto = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+            network = auto.from_pretrained(source, dtype=dtype)
+        except Exception as error:  # noqa: BLE001 - transformers raises many kinds
+            raise explain_failure(files, error) from error
+    check_weights(network, files.source)
+    return network.eval()
+
+
+def wire(network: Any, tokenizer: TextTokenizer, description: ModelDescription) -> Generator:
+    """A `Generator` from a loaded transformers model; the seam for models made in memory.
+
+    Raises:
+        ModelError: the tokenizer is not the model's, or a weight is no finite number.
+    """
+    check_weights(network, type(network).__name__)
+    runs = {"device": str(network.device), "dtype": str(network.dtype).removeprefix("torch.")}
+    vocabulary = int(network.get_output_embeddings().weight.shape[0])
+    highest = tokenizer.n_vocabulary - 1
+    if highest >= vocabulary:
+        raise ModelError(f"the tokenizer knows ids up to {highest}, the model only {vocabulary} tokens")
+    if description.family == CAUSAL:
+        title_end = _title_end(network, tokenizer, description)
+        return Generator(causal_model(network), tokenizer, description, title_end, **runs)
+    start = [tokenizer.token_id(token) for token in description.start] or _default_start(network)
+    title_end = _title_end(network, tokenizer, description)
+    return Generator(seq2seq_model(network, start), tokenizer, description, title_end, **runs)
+
+
+def _title_end(network: Any, tokenizer: TextTokenizer, description: ModelDescription) -> int:
+    ids = tokenizer.encode(description.title_end)
+    if len(ids) == 1:
+        return ids[0]
+    eos = network.config.eos_token_id
+    if description.family == SEQ2SEQ and eos is not None:
+        return int(eos[0] if isinstance(eos, list) else eos)
+    raise ModelError(f"title_end {description.title_end!r} must be one token of the model, not {len(ids)}")
+
+
+def _default_start(network: Any) -> list[int]:
+    """Decoder start and, where the model was trained to force one, the beginning of sequence."""
+    start = network.config.decoder_start_token_id
+    if start is None:
+        start = network.generation_config.decoder_start_token_id
+    forced = getattr(network.generation_config, "forced_bos_token_id", None)
+    return [int(start)] + ([int(forced)] if forced is not None else [])
+
+
+def _converted(files: ModelFiles) -> ModelFiles:
+    """The same model as safetensors, dequantised once into the cache where it came as GGUF.
+
+    Raises:
+        ModelError: its weights are not finite, or the cache cannot be written.
+    """
+    if files.gguf is None or files.cache is None:
+        if files.name == BASE_MODEL and files.folder is not None:
+            clear_left(files.folder)
+        return files
+    logger.info("dequantising %s into %s (once)", files.gguf.name, files.cache)
+    with quiet_transformers():
+        try:
+            network = AutoModelForCausalLM.from_pretrained(
+                files.source,
+                gguf_file=files.gguf.name,
+                quantization_config=GgufConfig(dequantize=True),
+                dtype=torch.float32,
+            )
+        except Exception as error:  # noqa: BLE001 - transformers raises many kinds
+            raise explain_failure(files, error) from error
+    check_weights(network, files.gguf)
+    with writing(files.cache, CACHE_ADVICE, ModelError), scratch_folder(files.cache / "model") as folder:
+        with quiet_transformers():
+            network.save_pretrained(folder)
+        _strip_quantisation(folder / "config.json")
+        made = sorted(folder.iterdir(), key=lambda path: path.name == "model.safetensors")
+        for path in made:  # the weights last: they are what marks the copy as complete
+            shutil.move(path, files.cache / path.name)
+    return ModelFiles(files.name, str(files.cache))
+
+
+def _strip_quantisation(path: Path) -> None:
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config.pop("quantization_config", None)
+    path.write_text(json_file(config), encoding="utf-8")
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """No progress bars of transformers inside the block; the user sees ours."""
+    theirs: Any = transformers_logging
+    gguf: Any = modeling_gguf_pytorch_utils  # whose bar asks nobody whether it is wanted
+    verbosity, bar = theirs.get_verbosity(), theirs.is_progress_bar_enabled()
+    gguf_bar = getattr(gguf, "tqdm", None)
+    theirs.set_verbosity_error()
+    theirs.disable_progress_bar()
+    gguf.tqdm = lambda items, **_: items
+    try:
+        yield
+    finally:
+        theirs.set_verbosity(verbosity)
+        gguf.tqdm = gguf_bar
+        if bar:
+            theirs.enable_progress_bar()
+
+
+def chosen_device(device: str | None) -> torch.device:
+    """The device of a name; CUDA where there is one if it has none.
+
+    Raises:
+        UsageError: it is not available here.
+    """
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        # There are devices that hold shapes only, and some that torch knows by name and cannot run.
+        sound = torch.ones(2, device=chosen).add(1).tolist() == [2.0, 2.0]
+    except Exception as error:  # noqa: BLE001 - every backend fails in its own way
+        reason = " ".join(str(error).split(". ")[0].split())[:200] or type(error).__name__
+        raise UsageError(f"device {device!r} is not available here: {reason}") from error
+    if not sound:
+        raise UsageError(f"device {device!r} does not add up numbers; choose another one, such as cpu")
+    return chosen
+
+
+def fastest_dtype(device: torch.device) -> str:
+    """The precision in which a device multiplies fastest: bfloat16 where it has instructions for that."""
+    if device.type == "cuda":
+        return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float16"
+    cpu: Any = torch.cpu
+    names = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    has = device.type == "cpu" and any(getattr(cpu, name, bool)() for name in names)
+    return "bfloat16" if has else "float32"
+
+
+def chosen_dtype(dtype: str | None, device: torch.device) -> torch.dtype:
+    """The precision of a name on a device: float32 if it has none; "auto" is that of `fastest_dtype`.
+
+    Raises:
+        UsageError: there is no such precision.
+    """
+    if dtype is None:
+        return torch.float32
+    if dtype == AUTO:
+        return DTYPES[fastest_dtype(device)]
+    if dtype not in DTYPES:
+        raise UsageError(f"dtype is {dtype!r}; it must be one of {', '.join(DTYPES)}, {AUTO}")
+    return DTYPES[dtype]

@@ -1,0 +1,1 @@
+"""The published system as a slow baseline for benchmarks: never the way to search."""

@@ -1,0 +1,1 @@
+"""Tables as data (eval/*.toml): planned, made, measured, compared with what was recorded, printed."""

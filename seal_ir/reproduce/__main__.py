@@ -1,0 +1,199 @@
+"""`python -m seal_ir.reproduce`: make the runs of a table, measure them and print it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from seal_ir.command import check_options, run
+from seal_ir.errors import SealError, UsageError
+from seal_ir.eval.significance import Resampling
+from seal_ir.formats.io.files import atomic_writer
+from seal_ir.formats.io.json_text import json_file
+from seal_ir.formats.io.resolve import Places
+from seal_ir.options import CommandParser, add_threads
+from seal_ir.reproduce import explained, layouts, outputs, plots, recorded
+from seal_ir.reproduce.figures import Measured, check_questions, measure, write_topics
+from seal_ir.reproduce.inserting import insert, read_page
+from seal_ir.reproduce.plan import Plan, check_reached, chosen, imported, make_plan, stale
+from seal_ir.reproduce.reading import read_table
+from seal_ir.reproduce.spec import Step, TableSpec
+
+# What a table is written as: the format's name, the file's suffix, the writer.
+_FORMATS = {
+    "text": ("txt", layouts.as_text),
+    "markdown": ("md", layouts.as_markdown),
+    "latex": ("tex", layouts.as_latex),
+    "csv": ("csv", outputs.as_csv),
+    "json": ("json", outputs.as_json),
+}
+# A table of keys likewise.
+_FORMATS_OF_KEYS = {
+    "text": ("txt", explained.as_text),
+    "markdown": ("md", explained.as_markdown),
+    "json": ("json", explained.as_json),
+}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = CommandParser(
+        prog="python -m seal_ir.reproduce", description="Make the runs of a table, measure and print them."
+    )
+    add = parser.add_argument
+    add("--table", type=Path, required=True, help="table file, such as eval/demo.toml")
+    add("--systems", nargs="+", help="only these rows: names or patterns such as 'SEAL*'")
+    add(
+        "--run",
+        nargs="+",
+        default=[],
+        metavar="NAME=FILE",
+        help="run files of other systems; NAME=TOPICS:FILE where the table has several sets of topics",
+    )
+    add("--output", type=Path, default=Path("runs/eval"), help="folder of runs and results (%(default)s)")
+    add("--fresh", action="store_true", help="make runs again that are there already")
+    add("--format", default="text", choices=tuple(_FORMATS), help="of the table on stdout (%(default)s)")
+    add("--into", type=Path, help="also put the table into this Markdown page, as in README.md")
+    add("--record", action="store_true", help="write what was measured into the table file")
+    add_threads(parser, "of each command, unless the table's file says how many")
+    add("--plots", action="store_true", help="also draw OUTPUT/TABLE.*.png and .svg (needs matplotlib)")
+    add("--seed", type=int, default=0, help="of intervals and p values (%(default)s)")
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    """Make the runs, measure them, write OUTPUT/TABLE.json, .csv, .md, .tex and .txt; 0 when done.
+
+    Fails after that, with a line for each, where figures differ from those that the table file has recorded.
+    """
+    args = _parser().parse_args(arguments)
+    check_options(args, threads=1)
+    if args.plots:
+        plots.check_installed()
+    if args.record and args.run:
+        raise UsageError("--record does not go with --run: figures of other files are not the table's")
+    places, options = Places.from_environment(), Resampling(seed=args.seed)
+    spec = read_table(args.table, args.output, places)
+    if spec.n_keys and (args.run or args.record or args.plots or args.format not in _FORMATS_OF_KEYS):
+        told = "--run, --record and --plots are for figures, and --format is text, markdown or json"
+        raise UsageError(f"{args.table}: a table of keys; {told}")
+    check_reached(spec, args.table, places.cache)
+    if args.into is not None:
+        read_page(args.into, spec.name)
+    spec = chosen(imported(spec, args.run), args.systems or ["*"])
+    plan = make_plan(spec, places.cache)
+    for topics in plan.topics:
+        write_topics(topics, places)
+        check_questions(spec, topics, places)
+    timings = _performed(spec, plan, fresh=args.fresh, threads=args.threads)
+    if spec.n_keys:
+        _write_keys(args, spec, plan, places)
+        return 0
+    measured = measure(spec, plan.topics, places, timings, options)
+    if not measured.figures:
+        raise _nothing(args, spec, plan)
+    _write(args, spec, measured, plan)
+    _compare_with_recorded(args, spec, measured)
+    return 0
+
+
+def _write(args: argparse.Namespace, spec: TableSpec, measured: Measured, plan: Plan) -> None:
+    """The table in every form, where it was asked for."""
+    for table in measured.tables.values():
+        for result in table.results:
+            print(f"{result.system}: {result.coverage}", file=sys.stderr)
+    forms = _FORMATS.items()
+    _put(args, spec, {name: (suffix, write(spec, measured, plan.lacks)) for name, (suffix, write) in forms})
+    for path in plots.draw(spec, measured, args.output) if args.plots else []:
+        print(path, file=sys.stderr)
+
+
+def _write_keys(args: argparse.Namespace, spec: TableSpec, plan: Plan, places: Places) -> None:
+    """A table of keys in every form that it has, where it was asked for."""
+    found = explained.explain(spec, plan.topics, places) if plan.topics else []
+    if not found:
+        raise _nothing(args, spec, plan)
+    forms = _FORMATS_OF_KEYS.items()
+    _put(args, spec, {name: (suffix, write(spec, found, plan.lacks)) for name, (suffix, write) in forms})
+
+
+def _put(args: argparse.Namespace, spec: TableSpec, texts: Mapping[str, tuple[str, str]]) -> None:
+    """Suffix and text of each format: all as files, one on stdout, Markdown into the page."""
+    for name, (suffix, text) in texts.items():
+        with atomic_writer(args.output / f"{spec.name}.{suffix}") as file:
+            file.write(text)
+        if name == args.format:
+            sys.stdout.write(text)
+    if args.into is not None:
+        insert(args.into, spec.name, texts["markdown"][1])
+
+
+def _nothing(args: argparse.Namespace, spec: TableSpec, plan: Plan) -> SealError:
+    return SealError(f"{args.table}: nothing to show; {'; '.join(layouts.lacking(spec, plan.lacks))}")
+
+
+def _compare_with_recorded(args: argparse.Namespace, spec: TableSpec, measured: Measured) -> None:
+    """Names the figures that have drifted; records the new ones where that was asked for, else fails."""
+    drifts = recorded.drifts(spec, measured)
+    for line in drifts:
+        print(line, file=sys.stderr)
+    if args.record:
+        n = recorded.record(args.table, spec, measured)
+        print(f"{n} figures recorded in {args.table}", file=sys.stderr)
+    elif drifts:
+        raise SealError(
+            f"{args.table}: {len(drifts)} of its figures were recorded otherwise, by more than the tolerance;"
+            " find out why, or --record the new ones"
+        )
+
+
+def _performed(spec: TableSpec, plan: Plan, *, fresh: bool, threads: int) -> dict[str, float]:
+    """Performs the steps that are stale, or all; returns the seconds of all that ever were, by command."""
+    timings = _timings(spec)
+    for step in plan.steps:
+        if fresh or stale(step, spec):
+            timings[str(step)] = _perform(step, threads)
+            _save_timings(spec, timings)
+    return timings
+
+
+def _perform(step: Step, threads: int) -> float:
+    """Runs a step, whose number of threads is `threads` by default; returns the seconds it took."""
+    print(f"$ {step}", file=sys.stderr)
+    started = time.monotonic()
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}  # see `default_threads`
+    code = subprocess.run(step.command, stdout=sys.stderr, env=environment, check=False).returncode
+    if code != 0:
+        raise SealError(f"exit code {code} from: {step}")
+    missing = [path for path in step.makes if not path.exists()]
+    if missing:
+        raise SealError(f"{missing[0]}: not there after the command that makes it: {step}")
+    seconds = time.monotonic() - started
+    print(f"# {seconds:.0f} s", file=sys.stderr)
+    return seconds
+
+
+def _timings(spec: TableSpec) -> dict[str, float]:
+    """Seconds of the steps that were performed before, by command."""
+    path = spec.folder / "steps.json"
+    try:
+        return {str(name): float(seconds) for name, seconds in json.loads(path.read_text("utf-8")).items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise SealError(f"{path}: no timings ({error}); remove it") from error
+
+
+def _save_timings(spec: TableSpec, timings: dict[str, float]) -> None:
+    with atomic_writer(spec.folder / "steps.json") as file:
+        file.write(json_file(timings))
+        file.write("\n")
+
+
+if __name__ == "__main__":
+    run(main)

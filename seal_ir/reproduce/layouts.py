@@ -1,0 +1,235 @@
+"""A table as people read it: aligned text, Markdown, LaTeX; measured and published figures side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from seal_ir.eval.grids import Grid, aligned, booktabs, latex, piped
+from seal_ir.eval.tables import Table, shown_p, versions
+from seal_ir.reproduce.costs import LABELS
+from seal_ir.reproduce.figures import Figure, Measured
+from seal_ir.reproduce.needs import Need
+from seal_ir.reproduce.plan import Lack
+from seal_ir.reproduce.spec import TableSpec, Topics
+
+SIGNIFICANT = 0.05
+_PUBLISHED = ", published"  # ends the head of a column
+_NAMES = {"AnswerAccuracy": "accuracy", "Success": "hits", "Rprec": "R-precision"}
+
+Cells = Mapping[tuple[str, str, str], Figure]  # by set of topics, system, measure
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One grid of a table.
+
+    Attributes:
+        heading: above it; "" where there is one only.
+        grid: systems by measures, or by sets of topics where each has one measure.
+    """
+
+    heading: str
+    grid: Grid
+
+
+def label(measure: str) -> str:
+    """How tables call a measure: accuracy@k, hits@k, R-precision."""
+    name, _, cutoff = measure.partition("@")
+    named = LABELS.get(measure) or _NAMES.get(name, name)
+    return f"{named}@{cutoff}" if cutoff else named
+
+
+def blocks(spec: TableSpec, measured: Measured) -> list[Block]:
+    """The grids of figures: one for each set of topics, sets of one and the same measure side by side."""
+    return _blocks(spec, measured, _figure_columns)
+
+
+def interval_blocks(spec: TableSpec, measured: Measured) -> list[Block]:
+    """The grids of intervals and p values; none where nothing is compared."""
+    if not any(figure.comparison for figure in measured.figures):
+        return []
+    return _blocks(spec, measured, _interval_columns)
+
+
+def notes(spec: TableSpec, measured: Measured) -> list[str]:
+    """What the figures rest on, one line each."""
+    compared = {figure.system: figure.comparison for figure in measured.figures if figure.comparison}
+    lines = [
+        _rests_on(topics, table) for topics in spec.topics if (table := measured.tables.get(topics.name))
+    ]
+    if compared:
+        seed = next(table.statistics.options.seed for table in measured.tables.values() if table.statistics)
+        lines.append(
+            f"*: p < {SIGNIFICANT} against {spec.baseline} (paired randomisation test, two-sided,"
+            f" Holm over the {len(compared)} compared with it, seed {seed})"
+        )
+    if any(figure.published is not None for figure in measured.figures) and spec.source:
+        lines.append(f"published: {spec.source}")
+    lines += [f"published, {row.system}: {row.source}" for row in spec.rows if row.published and row.source]
+    lines += [spec.note] if spec.note else []
+    if measured.tables:
+        lines.append(", ".join(f"{name} {number}" for name, number in versions().items()))
+    return lines
+
+
+def lacking(spec: TableSpec, lacks: Sequence[Lack]) -> list[str]:
+    """Which rows have no run here and what they lack, then how to get that, one line each."""
+    needs_of = {(lack.system, lack.topics): lack.needs for lack in lacks}
+    within = {topics.name: topics.within for topics in spec.topics}
+    groups: dict[tuple[Need, ...], dict[str, list[str]]] = {}
+    for lack in lacks:
+        whole = within.get(lack.topics)
+        told = needs_of.get((lack.system, whole), ()) if whole else ()
+        needs = tuple(need for need in lack.needs if need not in told)
+        if needs:
+            groups.setdefault(needs, {}).setdefault(lack.system, []).append(lack.topics)
+    several = len([topics for topics in spec.topics if topics.source]) > 1
+    lines = []
+    for needs, systems in groups.items():
+        names = dict.fromkeys(name for topics in systems.values() for name in topics if name and several)
+        on = f" ({', '.join(names)})" if names else ""
+        lines.append(f"not made here: {', '.join(systems)}{on}: {'; '.join(need.what for need in needs)}")
+    getting = dict.fromkeys(need for needs in groups for need in needs if need.get)
+    return [*lines, *(f"{need.what}: {need.get}" for need in getting)]
+
+
+def as_text(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
+    """Aligned columns, then notes and what is missing, each line after a `#`."""
+    lines = [spec.title]
+    for block in blocks(spec, measured):
+        lines += ["", *([block.heading] if block.heading else []), *aligned(block.grid)]
+    lines += ["", *(f"# {note}" for note in notes(spec, measured))]
+    lines += [f"# {line}" for line in lacking(spec, lacks)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def as_markdown(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
+    """Tables of GitHub's Markdown: figures, notes, folded intervals; what is missing, with its commands."""
+    lines = [f"**{spec.title}**"]
+    for block in blocks(spec, measured):
+        lines += ["", *([f"{block.heading}:", ""] if block.heading else []), *piped(block.grid)]
+    lines += ["", *_sentences(notes(spec, measured))]
+    folded = interval_blocks(spec, measured)
+    if folded:  # they are as large as the tables, and few readers want them
+        lines += ["", f"<details><summary>95 % intervals, and p against {spec.baseline}</summary>"]
+        for block in folded:
+            lines += ["", *([f"{block.heading}:", ""] if block.heading else []), *piped(block.grid)]
+        lines += ["", "</details>"]
+    lines += ["", *(f"- {line}" for line in lacking(spec, lacks))]
+    commands = list(dict.fromkeys(command for lack in lacks for command in lack.commands))
+    if commands:
+        lines += ["", "Commands, in order:", "", "```bash", *commands, "```"]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def as_latex(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
+    """Tabulars of LaTeX for the package booktabs, in one table with the title as its caption."""
+    lines = [r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering"]
+    lines.append(rf"\caption{{{latex(spec.title)}}}")
+    for block in blocks(spec, measured):
+        lines += [*([rf"\par\medskip {latex(block.heading)}\par"] if block.heading else [])]
+        lines += booktabs(block.grid)
+    lines += [rf"\par\smallskip\footnotesize {latex(note)}" for note in notes(spec, measured)]
+    lines += [r"\end{table}"]
+    return "\n".join([*lines, *(f"% {line}" for line in lacking(spec, lacks))]) + "\n"
+
+
+ColumnMaker = Callable[[Topics, str, str, Cells, Sequence[str]], list[list[str]]]
+
+
+def _blocks(spec: TableSpec, measured: Measured, columns_of: ColumnMaker) -> list[Block]:
+    cells = {(figure.topics, figure.system, figure.measure): figure for figure in measured.figures}
+    parts = [list(part) for _, part in groupby(spec.topics, _side_by_side)]
+    found = []
+    for part in parts:
+        names = {topics.name for topics in part}
+        shown = {figure.system for figure in measured.figures if figure.topics in names}
+        systems = [row.system for row in spec.rows if row.system in shown]
+        columns = [
+            column
+            for topics in part
+            for measure in topics.measures
+            for column in columns_of(
+                topics, measure, label(measure) if len(part) == 1 else topics.label, cells, systems
+            )
+        ]
+        if columns:
+            heading = part[0].label if len(part) == 1 else label(part[0].measures[0])
+            found.append(_block(heading if len(parts) > 1 else "", systems, columns))
+    return found
+
+
+def _block(heading: str, systems: Sequence[str], columns: Sequence[Sequence[str]]) -> Block:
+    """The grid; where all columns are of published figures, its heading says so instead of each of them."""
+    heads = [column[0] for column in columns]
+    if all(head.endswith(_PUBLISHED) for head in heads):
+        heading = f"{heading}{_PUBLISHED}" if heading else _PUBLISHED.removeprefix(", ")
+        heads = [head.removesuffix(_PUBLISHED) for head in heads]
+    cells = [[head, *column[1:]] for head, column in zip(heads, columns, strict=True)]
+    return Block(heading, list(zip(["system", *systems], *cells, strict=True)))
+
+
+def _side_by_side(topics: Topics) -> str:
+    """Equal for neighbours that share a grid: those that have one measure, the same."""
+    return topics.measures[0] if len(topics.measures) == 1 else f"of {topics.name}"
+
+
+def _figure_columns(
+    topics: Topics, measure: str, head: str, cells: Cells, systems: Sequence[str]
+) -> list[list[str]]:
+    """A column of what was measured and one of what was published, those of them that are not empty."""
+    found = [cells.get((topics.name, system, measure)) for system in systems]
+    values = [_marked(figure) for figure in found]
+    published = ["" if figure is None else _number(figure.published, measure) for figure in found]
+    columns = [[head, *values], [f"{head}{_PUBLISHED}", *published]]
+    return [column for column in columns if any(column[1:])]
+
+
+def _interval_columns(
+    topics: Topics, measure: str, head: str, cells: Cells, systems: Sequence[str]
+) -> list[list[str]]:
+    found = [cells.get((topics.name, system, measure)) for system in systems]
+    column = [head]
+    for figure in found:
+        parts = []
+        if figure is not None and figure.interval is not None:
+            parts.append(f"{figure.interval.lo:.3f}–{figure.interval.hi:.3f}")
+        if figure is not None and figure.comparison is not None:
+            parts.append(f"p {shown_p(figure.comparison.p_holm)}")
+        column.append(", ".join(parts))
+    return [column] if any(column[1:]) else []
+
+
+def _marked(figure: Figure | None) -> str:
+    if figure is None:
+        return ""
+    significant = figure.comparison is not None and figure.comparison.p_holm < SIGNIFICANT
+    return _number(figure.value, figure.measure) + ("*" if significant else "")
+
+
+def _number(value: float | None, measure: str) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3g}" if measure in LABELS else f"{value:.3f}"
+
+
+def _rests_on(topics: Topics, table: Table) -> str:
+    """Of one set: how many questions, what the measures are over, how answers were matched."""
+    over: dict[int, list[str]] = {}
+    for column in table.columns:
+        n = len(table.results[0].values[column.name])
+        over.setdefault(n, []).append(label(column.name))
+    parts = [f"{topics.label}: {len(table.questions.topics)} questions"]
+    parts += [f"{', '.join(labels)} over {n}" for n, labels in over.items()]
+    if table.matching is not None:
+        parts.append(f"answers matched by {table.matching}")
+    if table.delimiter is not None:
+        parts.append("pages")
+    return "; ".join(parts)
+
+
+def _sentences(lines: Sequence[str]) -> list[str]:
+    """Lines as one paragraph; the star is no list."""
+    return [" ".join(f"{line.rstrip('.')}." for line in lines).replace("*:", "\\*:")] if lines else []

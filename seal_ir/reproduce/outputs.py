@@ -1,0 +1,97 @@
+"""A table's figures as flat records: JSON with what they rest on, and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from seal_ir.eval.tables import Interval, Table, versions
+from seal_ir.formats.io.json_text import json_file
+from seal_ir.reproduce.figures import Figure, Measured
+from seal_ir.reproduce.plan import Lack
+from seal_ir.reproduce.spec import Row, TableSpec, Topics
+
+_COLUMNS = (
+    *("topics", "system", "measure", "value", "ci_lo", "ci_hi", "n", "recorded", "published", "source"),
+    *("baseline", "delta", "delta_lo", "delta_hi", "p", "p_holm", "wins", "ties", "losses", "run", "command"),
+)
+
+
+def records(spec: TableSpec, measured: Measured) -> list[dict[str, Any]]:
+    """One record a figure: what was measured, what was published, how it differs, what made it."""
+    rows = {row.system: row for row in spec.rows}
+    makers = {path: str(step) for step in spec.steps for path in step.makes}
+    return [_record(figure, rows[figure.system], spec, makers) for figure in measured.figures]
+
+
+def as_json(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
+    """An object with `rows`, the sets of topics they are of, and `missing`: rows without a run, and why."""
+    statistics = next((table.statistics for table in measured.tables.values() if table.statistics), None)
+    value = {
+        "table": spec.name,
+        "title": spec.title,
+        "source": spec.source,
+        "versions": versions(),
+        "statistics": asdict(statistics.options) if statistics else None,
+        "baseline": spec.baseline or None,
+        "topics": [_about(topics, measured.tables.get(topics.name)) for topics in spec.topics],
+        "rows": records(spec, measured),
+        "missing": [{**asdict(lack), "needs": list(map(str, lack.needs))} for lack in lacks],
+    }
+    return json_file(value)
+
+
+def as_csv(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
+    """The records of `rows`, one a line, with a header; what is not there is an empty cell."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, _COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for record in records(spec, measured):
+        lo, hi = record["ci"] or (None, None)
+        delta_lo, delta_hi = record["delta_ci"] or (None, None)
+        writer.writerow({**record, "ci_lo": lo, "ci_hi": hi, "delta_lo": delta_lo, "delta_hi": delta_hi})
+    return stream.getvalue()
+
+
+def _record(figure: Figure, row: Row, spec: TableSpec, makers: dict[Any, str]) -> dict[str, Any]:
+    run = row.runs.get(figure.topics) if figure.value is not None else None
+    found = figure.comparison
+    names = ("baseline", "delta", "p", "p_holm", "wins", "ties", "losses")
+    return {
+        "system": figure.system,
+        "topics": figure.topics,
+        "measure": figure.measure,
+        "value": figure.value,
+        "ci": _ends(figure.interval),
+        "n": figure.n,
+        "recorded": figure.recorded,
+        "published": figure.published,
+        "source": (row.source or spec.source) if figure.published is not None else None,
+        **{name: getattr(found, name) if found else None for name in names},
+        "delta_ci": _ends(found.interval if found else None),
+        "run": str(run) if run else None,
+        "command": makers.get(run),
+    }
+
+
+def _ends(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [interval.lo, interval.hi]
+
+
+def _about(topics: Topics, table: Table | None) -> dict[str, Any]:
+    about = {"name": topics.name, "label": topics.label, "measures": topics.measures}
+    if table is None:
+        return about
+    questions = table.questions
+    return {
+        **about,
+        "n_topics": len(questions.topics),
+        "n_answered": None if questions.answers is None else len(questions.answers),
+        "n_judged": None if questions.qrels is None else len(questions.qrels),
+        "matching": table.matching,
+        "level": table.level,
+        "in_run": {result.system: result.coverage.in_run for result in table.results},
+    }

@@ -1,0 +1,130 @@
+"""What a table is made of: sets of topics, steps that make runs, rows, published figures."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from seal_ir.reproduce.needs import Need
+
+NO_DATA = "$SEAL_IR_DATA"  # stands in paths for the folder of real data where there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """A set of topics and what is measured on it.
+
+    Attributes:
+        name: what rows call it; its folder has the same name.
+        label: how it is headed.
+        source: file or name of the topics; "" where nothing is searched for.
+        sample: file with the ids of the only topics taken; None for all.
+        within: name of the set of which it is a part and whose runs it takes; "" for runs of its own.
+        mean_of: names of sets of whose figures this one has the means; it has no topics then.
+        answers, qrels: files or names; "" for those that belong to the source.
+        pages: passages are folded into pages before they are measured.
+        measures: those of `seal_ir.eval`, and costs.
+        needs: what all its steps need.
+        folder: where its topics are written.
+        runs: where its runs are.
+    """
+
+    name: str
+    label: str
+    source: str
+    sample: Path | None
+    within: str
+    mean_of: tuple[str, ...]
+    answers: str
+    qrels: str
+    pages: bool
+    measures: tuple[str, ...]
+    needs: tuple[Need, ...]
+    folder: Path
+    runs: Path
+
+    @property
+    def file(self) -> Path:
+        """The topics that are searched for, as commands read them."""
+        return self.folder / "topics.tsv"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command of a table.
+
+    Attributes:
+        command: arguments, the first of them the Python that runs this program.
+        makes: files that it writes; it is left out where they are newer than all that it reads.
+        needs: what must be there.
+        topics: the set of topics that it is done for; "" where it is done once.
+    """
+
+    command: tuple[str, ...]
+    makes: tuple[Path, ...]
+    needs: tuple[Need, ...]
+    topics: str = ""
+
+    def __str__(self) -> str:
+        words = (f'"{word}"' if NO_DATA in word else shlex.quote(word) for word in self.command[1:])
+        return " ".join(["python", *words])
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One system of a table.
+
+    Attributes:
+        system: its name.
+        runs: its run files by set of topics; none where it has no run, or none on that set.
+        published: figures by set of topics, then by measure, in the unit that ours have.
+        source: where these were published, if not where the table says.
+        missing: why it has no run, in words; "" where it has.
+        size_of: files and folders whose size is that of its index.
+        recorded: what was last measured, as `published`.
+        preset: under which a run of keys is ranked, in a table of keys; else "".
+        tolerance: how far a share may be from what is recorded, in points of a percentage.
+    """
+
+    system: str
+    runs: Mapping[str, Path]
+    published: Mapping[str, Mapping[str, float]]
+    source: str
+    missing: str
+    size_of: tuple[Path, ...]
+    recorded: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    tolerance: float = 0.0
+    preset: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """What a table file says, with its placeholders filled in.
+
+    Attributes:
+        name: the file's name without suffix.
+        title: one line above the table.
+        note: a remark below it, or "".
+        source: where published figures are from, or "".
+        folder: where runs and timings go.
+        index: our index, or Lucene's (name or directory), that answers are looked up in; "" without answers.
+        baseline: the system that others are compared with; "" for no comparison.
+        compare: the systems that are; () for all others.
+        topics, steps, rows: in order.
+        n_keys: how many keys of each best document are shown, in a table of keys; 0 in one of figures.
+    """
+
+    name: str
+    title: str
+    note: str
+    source: str
+    folder: Path
+    index: str
+    baseline: str
+    compare: tuple[str, ...]
+    topics: tuple[Topics, ...]
+    steps: tuple[Step, ...]
+    rows: tuple[Row, ...]
+    n_keys: int = 0

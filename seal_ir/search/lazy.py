@@ -1,0 +1,160 @@
+"""A language model that is loaded when the first query comes, and what it writes for queries.
+
+Importing this loads no torch; the model's weights do, when they are first asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import threading
+import time
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+from seal_ir.arguments import instance
+from seal_ir.config import DecodeConfig, SearchConfig
+from seal_ir.decode.beam import Decoded, decode
+from seal_ir.decode.cuts import note_cut
+from seal_ir.decode.rescore import rescore
+from seal_ir.errors import ModelError
+from seal_ir.forks import OwnOfProcess, check_device
+from seal_ir.index.reader import Index
+from seal_ir.index.steps import fitted, left_out
+from seal_ir.lm.protocols import Generator
+from seal_ir.published import decode as published
+from seal_ir.threads import wait_passively
+
+logger = logging.getLogger(__name__)
+
+
+class LazyGenerator:
+    """The language model of an index, loaded on first use; may be asked from several threads.
+
+    A process that is forked from here goes on with the model that is loaded here. Pickled and copied it loads
+    its model again; a model that was given loaded is pickled along, and shared by copies.
+
+    Attributes:
+        name: what it is loaded by; that of the index for a model that was given loaded.
+    """
+
+    def __init__(
+        self, index: Index, model: str | Generator | None, device: str | None, dtype: str | None
+    ) -> None:
+        """Load nothing yet.
+
+        Args:
+            index: what the model is to write for.
+            model: by name, loaded, or None for the model that the index was built for.
+            device: see `load_generator`.
+            dtype: see `load_generator`.
+        """
+        self._index = index
+        self._given = _chosen(model, index.manifest.model)
+        self.name = self._given if isinstance(self._given, str) else index.manifest.model
+        self._model = self._given  # by name until the first query
+        self._loading = OwnOfProcess(threading.Lock)
+        self._told: set[str] = set()
+        self._device, self._dtype = device, dtype
+
+    def get(self) -> Generator:
+        """The model.
+
+        Raises:
+            ModelError: it cannot be loaded, or has another tokenizer than the index; or it is on a device
+                that this process cannot use, as it was forked.
+        """
+        with self._loading.get():
+            if isinstance(self._given, str):
+                check_device(self._device)
+            if isinstance(self._model, str):
+                wait_passively()
+                from seal_ir.lm.load import load_generator  # torch is loaded here, not before
+
+                started = time.monotonic()
+                self._model = load_generator(self._model, self._device, self._dtype)
+                logger.info("loaded the model %s: %.1f s", self.name, time.monotonic() - started)
+            generator = self._model
+        if generator.tokenizer.fingerprint != self._index.tokenizer.fingerprint:
+            raise ModelError(
+                f"{self._index.directory}: built with the tokenizer of {self._index.manifest.model!r}, which "
+                "is not this model's; index the collection again with --model"
+            )
+        return generator
+
+    def decode(self, queries: Sequence[str], config: SearchConfig) -> Decoded:
+        """The keys that the model writes for a batch of queries; says once which values are too long for it.
+
+        Raises:
+            ModelError: as `get`.
+        """
+        generator = self.get()
+        for told in left_out(config.decode, self._index):
+            if told not in self._told:
+                self._told.add(told)
+                logger.warning("%s", told)
+        return decode_under(generator, self._index, queries, config)
+
+    def release(self) -> None:
+        """Let go of a model that was loaded here; the next query loads it again."""
+        self._model = self._given
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if not isinstance(self._given, str):
+            _check_pickles(self._given)
+        return LazyGenerator, (self._index, self._given, self._device, self._dtype)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LazyGenerator:
+        return LazyGenerator(deepcopy(self._index, memo), self._given, self._device, self._dtype)
+
+
+class _Nowhere:
+    """A file that keeps nothing."""
+
+    def write(self, data: object) -> int:
+        """Pass over the data."""
+        return 0
+
+
+def _check_pickles(model: Generator) -> None:
+    """Refuse, before anything is pickled, a model that cannot be.
+
+    Raises:
+        ModelError: it cannot be pickled.
+    """
+    try:
+        pickle.Pickler(_Nowhere(), pickle.HIGHEST_PROTOCOL).dump(model)
+    except Exception as error:  # noqa: BLE001 - what a model is made of raises what it likes
+        raise ModelError(
+            f"a searcher whose model was given loaded cannot be pickled, as the model cannot ({error}); give"
+            " the model's folder or name instead, so that each process loads it"
+        ) from error
+
+
+def _chosen(model: object, default: str) -> str | Generator:
+    """The model by name, which may be a path, or loaded."""
+    if isinstance(model, str | os.PathLike):
+        return os.fspath(model)
+    return default if model is None else instance(model, Generator, "model")
+
+
+def settings_for(index: Index, config: SearchConfig) -> DecodeConfig:
+    """The settings of decoding, with no more steps than the index needs; the slow path takes all of them."""
+    return config.decode if config.slow_path else fitted(config.decode, index)
+
+
+def decode_under(generator: Generator, index: Index, queries: Sequence[str], config: SearchConfig) -> Decoded:
+    """The keys that the model writes for a batch of queries, the way that `config` wants them written."""
+    settings = settings_for(index, config)
+    if config.slow_path:
+        return published.decode(generator, index, queries, settings)
+    decoded = decode(generator, index, queries, settings)
+    if not settings.rescore:
+        return decoded
+    rescored = rescore(generator, queries, decoded.queries, settings)
+    cut = dict(decoded.cut)
+    for place, limit in rescored.cut.items():
+        note_cut(cut, place, limit)
+    return decoded._replace(queries=rescored.queries, cut=cut)

@@ -1,0 +1,125 @@
+"""The options of `python -m seal_ir.search`, and what they say of fusion and of the files to write."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from seal_ir.command import check_options
+from seal_ir.config import PRESETS, SearchConfig
+from seal_ir.decode.options import add_decoding, add_index, add_settings, add_topics_format
+from seal_ir.errors import UsageError
+from seal_ir.formats.io.files import utf8
+from seal_ir.formats.io.outputs import is_stream
+from seal_ir.formats.runs.trec import OUTPUT_FORMATS
+from seal_ir.options import CommandParser, add_ignored, add_refused
+from seal_ir.search.fusion import METHODS, Fusion
+from seal_ir.search.hybrid import BM25, is_searched, name_of
+from seal_ir.search.pyserini_options import IGNORED, REFUSED
+
+
+def parser() -> argparse.ArgumentParser:
+    """All options with their defaults, the most used first."""
+    made = CommandParser(
+        prog="python -m seal_ir.search", description="Search topics with SEAL and write a run file."
+    )
+    add = made.add_argument
+    add("--topics", required=True, help="file, or a name such as nq-test or demo")
+    add_index(made)
+    add(
+        "--output",
+        type=Path,
+        required=True,
+        help="run file, or -; with several presets, run.PRESET.trec each",
+    )
+    add("--hits", type=int, default=100, help="documents per topic (%(default)s)")
+    presets = f"one or more of {', '.join(PRESETS)}; published is a slow baseline for benchmarks only"
+    add("--preset", nargs="+", default=["intersective"], help=presets)
+    add("--model", help="folder, hub name or smollm2-135m-seal; default: the one the index was built for")
+    _add_fusing(made.add_argument_group("fusion with another ranking"))
+    _add_writing(made.add_argument_group("topics, and the run that is written"))
+    decoding = made.add_argument_group("decoding")
+    add_settings(decoding)
+    add_decoding(decoding, threads="of torch, and of ranking")
+    keys = "keys of python -m seal_ir.encode, folder or file, instead of a model's"
+    decoding.add_argument("--keys", type=Path, help=keys)
+    add_ignored(made, IGNORED)
+    add_refused(made, REFUSED)
+    return made
+
+
+def _add_fusing(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--fuse", help="fuse with bm25, a run file or a Lucene index; SEAL's own run goes to run.seal.trec")
+    add("--fusion", choices=METHODS, help="of ranks, with k = 60 (rrf, default), or of normalised scores")
+    add("--alpha", type=float, help="SEAL's share in an interpolation (0.5)")
+
+
+def _add_writing(group: argparse._ArgumentGroup) -> None:
+    add_topics_format(group)
+    add = group.add_argument
+    add("--tag", help="sixth column of the run (default: seal-PRESET, seal-PRESET+bm25 when fused)")
+    add("--output-format", default="trec", choices=OUTPUT_FORMATS, help="(%(default)s)")
+    add("--remove-duplicates", action="store_true", help="keep the first hit of each docid only")
+    add("--max-passage", action="store_true", help="write pages: the first passage of each, under its id")
+    add("--max-passage-hits", type=int, default=100, help="pages per topic (%(default)s)")
+    add("--max-passage-delimiter", default="#", help="what ends the page in a docid (%(default)s)")
+
+
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options of a command line, each one possible by itself.
+
+    Raises:
+        UsageError: a number is too small, or the delimiter is empty.
+    """
+    args = parser().parse_args(arguments)
+    check_options(args, hits=1, batch_size=1, threads=1, max_passage_hits=1)
+    if not args.max_passage_delimiter:
+        raise UsageError("--max-passage-delimiter is empty; give one or more characters, such as '#'")
+    return args
+
+
+def fusion_of(args: argparse.Namespace) -> Fusion:
+    """How to fuse.
+
+    Raises:
+        UsageError: an option goes without another one that is not there.
+    """
+    for name in ("fusion", "alpha"):
+        if args.fuse is None and getattr(args, name) is not None:
+            raise UsageError(f"--{name} needs --fuse: with bm25, a run file or a Lucene index")
+    fusion = Fusion(args.fusion or "rrf", 0.5 if args.alpha is None else args.alpha)
+    if args.alpha is not None and fusion.method != "interpolation":
+        raise UsageError("--alpha goes with --fusion interpolation; ranks are fused without weights")
+    return fusion
+
+
+def outputs_of(args: argparse.Namespace, configs: list[SearchConfig]) -> list[tuple[Path, str]]:
+    """Files to write and their tags: the run of each preset, then what those are fused from.
+
+    Raises:
+        UsageError: --output names no file, or one stream for several runs; --fuse names a file to write.
+    """
+    path: Path = args.output
+    if not path.name:
+        raise UsageError(f"{path}: is a folder; name a file to write")
+    if len(configs) > 1 and is_stream(path):
+        raise UsageError(f"--output {path}: takes one run, and there are {len(configs)} presets; name a file")
+    runs = [path if len(configs) == 1 else _beside(path, config.preset) for config in configs]
+    tags = [f"seal-{config.preset}" for config in configs]
+    if args.tag is not None:
+        named = [utf8(args.tag)] * len(runs)
+    else:
+        named = tags if args.fuse is None else [f"{tag}+{name_of(args.fuse)}" for tag in tags]
+    outputs = list(zip(runs, named, strict=True))
+    if args.fuse is not None and not is_stream(path):
+        outputs += [(_beside(run, "seal"), tag) for run, tag in zip(runs, tags, strict=True)]
+        outputs += [(_beside(path, BM25), BM25)] if is_searched(args.fuse) else []
+        if Path(args.fuse).resolve() in [output.resolve() for output, _ in outputs]:
+            raise UsageError(f"--fuse {args.fuse}: would be written over; give another --output")
+    return outputs
+
+
+def _beside(path: Path, word: str) -> Path:
+    return path.with_name(f"{path.stem}.{word}{path.suffix}")

@@ -1,0 +1,1 @@
+"""Training sets: pairs, spans and documents into examples on disk."""

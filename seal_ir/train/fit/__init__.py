@@ -1,0 +1,1 @@
+"""Training: from a prepared set to a model folder."""

@@ -1,0 +1,76 @@
+"""The folder that a training run leaves: weights or adapter, tokenizer, prompts, and how it was made."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from seal_ir.formats.io.disk import writing
+from seal_ir.formats.io.files import atomic_writer
+from seal_ir.formats.io.json_text import json_file
+from seal_ir.lm.adapter import WEIGHTS
+from seal_ir.text.adapters import CONFIG
+from seal_ir.text.description import ModelDescription
+from seal_ir.text.pretrained import ModelFiles, tokenizer_definition
+from seal_ir.train.fit.network import base_model, check_trained
+
+
+def save_result(
+    folder: Path, files: ModelFiles, network: Any, wrapper: Any, description: ModelDescription
+) -> None:
+    """Write a model that search takes by its path; `seal.json` comes last.
+
+    Args:
+        folder: where.
+        files: the model that was trained, whose name, or that of its base, an adapter remembers.
+        network: the network.
+        wrapper: peft's, for an adapter in bfloat16 (a third of a megabyte a rank for SmolLM2-135M); None
+            for a model of its own.
+        description: the prompts.
+
+    Raises:
+        TrainingError: a weight is no finite number.
+        UsageError: the folder cannot be written.
+    """
+    definition = tokenizer_definition(files)
+    if wrapper is None:
+        check_trained(network.named_parameters(), folder)
+        with writing(folder):
+            network.save_pretrained(folder)
+    else:
+        _save_adapter(folder, files, wrapper)
+    with atomic_writer(folder / "tokenizer.json") as file:
+        file.write(definition)
+    with atomic_writer(folder / "seal.json") as file:
+        file.write(description.to_json())
+
+
+def write_report(folder: Path, values: dict[str, Any]) -> None:
+    """`training.json`: settings, figures and curves."""
+    with atomic_writer(folder / "training.json") as file:
+        file.write(json_file(values))
+
+
+def _save_adapter(folder: Path, files: ModelFiles, wrapper: Any) -> None:
+    from peft import get_peft_model_state_dict
+    from safetensors.torch import save_file
+
+    matrices = get_peft_model_state_dict(wrapper)
+    half = {name: value.detach().to(torch.bfloat16).contiguous() for name, value in matrices.items()}
+    config = wrapper.peft_config["default"].to_dict()
+    origin = base_model(files)
+    base = str(origin.folder.resolve()) if Path(origin.name).is_dir() and origin.folder else origin.name
+    config.update(base_model_name_or_path=base, inference_mode=True)
+    config["target_modules"] = sorted(config["target_modules"])
+    check_trained(half.items(), folder)
+    temporary = folder / f".{WEIGHTS}.tmp"
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file(half, temporary, metadata={"format": "pt"})
+        temporary.chmod(0o644)
+        shutil.move(temporary, folder / WEIGHTS)
+    with atomic_writer(folder / CONFIG) as file:
+        file.write(json_file(config, sort_keys=True, default=str))
