@@ -24,7 +24,7 @@ from seal_ir.command import run
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.formats.collections.passages import json_document
 from seal_ir.formats.io.jsonlines import Malformed, parse_object
-from seal_ir.formats.io.outputs import scratch_folder
+from seal_ir.formats.io.outputs import put_in_place, scratch_folder
 from seal_ir.options import CommandParser
 from seal_ir.threads import capped
 
@@ -127,7 +127,7 @@ def build_lucene_index(source: Path, index_dir: Path, threads: int = 1) -> int:
         if count is None or _FAULT.search(log) or not is_lucene_index(built):
             raise IndexDirError(f"{index_dir}: Lucene could not index {source}: {_fault(log)}")
         shutil.rmtree(index_dir, ignore_errors=True)
-        built.replace(index_dir)
+        put_in_place(built, index_dir)
     return int(count[1].replace(",", ""))
 
 

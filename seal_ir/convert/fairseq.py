@@ -16,7 +16,7 @@ from seal_ir.convert.fairseq_reading import read_checkpoint
 from seal_ir.convert.fairseq_vocabulary import read_vocabulary, rows_by_dictionary, rows_in_order
 from seal_ir.errors import ModelError, UsageError
 from seal_ir.formats.io.disk import writing
-from seal_ir.formats.io.outputs import scratch_folder
+from seal_ir.formats.io.outputs import put_in_place, scratch_folder
 from seal_ir.text.description import SEQ2SEQ, SEQ2SEQ_TEMPLATE, ModelDescription
 from seal_ir.text.pretrained import find_model, load_tokenizer, tokenizer_definition
 from seal_ir.text.tokenizer import TextTokenizer
@@ -116,4 +116,4 @@ def _new_folder(path: Path) -> Iterator[Path]:
         yield made
         with writing(path):
             made.chmod(0o755)
-            made.rename(target)  # which fails if somebody was quicker
+            put_in_place(made, target)  # which fails if somebody was quicker

@@ -9,22 +9,18 @@ build; readers remove nothing, and keep what they have opened.
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import os
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from seal_ir.errors import IndexDirError, UsageError
-from seal_ir.formats.io.outputs import make_parents
+from seal_ir.errors import IndexDirError
+from seal_ir.formats.io.outputs import locked, make_parents, remove, sync
 from seal_ir.index.leftovers import LOCK, WORKING, grown_beside, is_earlier, is_own, replaced_beside
 from seal_ir.index.manifest import MANIFEST, Files, Manifest, SegmentInfo, describe_files, read_manifest
-from seal_ir.index.replacing import locked
+from seal_ir.index.replacing import built_elsewhere, check_empty
 
-_NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}  # of file systems that do not sync folders
 _DIGITS = 12  # hexadecimal, of the digest in a segment's name
 
 
@@ -45,8 +41,8 @@ def building(directory: Path) -> Iterator[Path]:
     directory.mkdir(exist_ok=True)
     working, lock = directory / WORKING, directory / LOCK
     with lock.open("wb") as file:
-        if not locked(file, lock):
-            raise UsageError(f"{directory}: another process is building this index; wait for it")
+        if not locked(file.fileno(), lock):
+            raise built_elsewhere(directory)
         try:
             _clear(directory)
             working.mkdir()
@@ -88,27 +84,14 @@ def commit(directory: Path, working: Path, manifest: Manifest) -> None:
         OSError: it cannot be written; the old generation is untouched.
     """
     (working / MANIFEST).write_text(manifest.to_json(), encoding="utf-8", newline="\n")
-    _sync([working / MANIFEST, *(working / name for name in manifest.files)])
+    sync([working / MANIFEST, *(working / name for name in manifest.files)])
     targets = [directory / name for name in manifest.files]
     for name, target in zip(manifest.files, targets, strict=True):
         target.parent.mkdir(exist_ok=True)
         (working / name).replace(target)
-    _sync({*(target.parent for target in targets), directory})
+    sync({*(target.parent for target in targets), directory})
     (working / MANIFEST).replace(directory / MANIFEST)
-    _sync([directory])
-
-
-def _sync(paths: Iterable[Path]) -> None:
-    """Have the system write files and folders to the disk."""
-    for path in paths:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        except OSError as error:
-            if error.errno not in _NO_SYNC:
-                raise
-        finally:
-            os.close(descriptor)
+    sync([directory])
 
 
 def _clear(directory: Path) -> None:
@@ -116,7 +99,7 @@ def _clear(directory: Path) -> None:
 
     Nothing but names that builds give is removed; and no files of an index whose manifest cannot be read.
     """
-    _remove(directory / WORKING)
+    remove(directory / WORKING)
     present = (directory / MANIFEST).exists()
     try:
         named = {name.partition("/")[0] for name in read_manifest(directory).files} if present else set()
@@ -126,7 +109,7 @@ def _clear(directory: Path) -> None:
         if path.name in named or path.name == LOCK:
             continue
         if is_own(path.name) or (present and is_earlier(path.name)):
-            _remove(path)
+            remove(path)
 
 
 def _put_back(directory: Path) -> None:
@@ -137,7 +120,7 @@ def _put_back(directory: Path) -> None:
             old.rename(directory)
     debris = [path for path in (old, working) if path.is_dir() and all(map(_is_of_index, path.iterdir()))]
     for path in debris:
-        _remove(path)
+        remove(path)
     if debris:
         directory.with_name(f".{directory.name}.lock").unlink(missing_ok=True)
 
@@ -147,20 +130,9 @@ def _is_of_index(path: Path) -> bool:
     return path.name == MANIFEST or is_earlier(path.name.removeprefix("temporary-"))
 
 
-def _remove(path: Path) -> None:
-    """Remove a file, a folder or a link, not what that leads to; what cannot go is left to the next build."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            path.unlink()
-
-
 def _check_target(directory: Path) -> None:
-    if not directory.exists():
-        return
-    if not directory.is_dir():
-        raise UsageError(f"{directory}: is a file; give a directory for the index")
-    strangers = [path for path in directory.iterdir() if not is_own(path.name)]
-    if strangers and not (directory / MANIFEST).is_file():
-        raise UsageError(f"{directory}: holds files that are not an index; choose an empty or new directory")
+    is_index = directory.is_dir() and (
+        (directory / MANIFEST).is_file() or all(is_own(path.name) for path in directory.iterdir())
+    )
+    if not is_index:
+        check_empty(directory)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +22,7 @@ from transformers.utils import logging as transformers_logging
 from seal_ir.errors import ModelError, UsageError
 from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.json_text import json_file
-from seal_ir.formats.io.outputs import clear_left, scratch_folder
+from seal_ir.formats.io.outputs import clear_left, put_in_place, scratch_folder
 from seal_ir.lm.adapter import merge_adapter
 from seal_ir.lm.choose import causal_model, seq2seq_model
 from seal_ir.lm.protocols import Generator
@@ -171,7 +170,7 @@ def _converted(files: ModelFiles) -> ModelFiles:
         _strip_quantisation(folder / "config.json")
         made = sorted(folder.iterdir(), key=lambda path: path.name == "model.safetensors")
         for path in made:  # the weights last: they are what marks the copy as complete
-            shutil.move(path, files.cache / path.name)
+            put_in_place(path, files.cache / path.name)
     return ModelFiles(files.name, str(files.cache))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from seal_ir.errors import IndexDirError, UsageError, check_least
 from seal_ir.formats.io.json_text import json_file
+from seal_ir.formats.io.outputs import put_in_place
 from seal_ir.index.reader import Index
 from seal_ir.index.replacing import clear_killed, working_folder
 from seal_ir.progress import Progress
@@ -98,7 +99,7 @@ def lucene_twin(index: Index, folder: Path, threads: int = 1) -> Path:
     try:
         with working_folder(twin.with_name(f"{twin.name}.new")) as working:
             if not is_lucene_index(twin):  # another process may have been quicker to the lock
-                _build(index, working, threads).replace(twin)
+                put_in_place(_build(index, working, threads), twin)
         _remove_older(twin, directory)
     except OSError as error:
         raise UsageError(

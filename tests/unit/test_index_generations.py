@@ -259,7 +259,7 @@ def test_every_file_is_on_the_disk_before_the_manifest_names_it(
     """And the manifest before it is renamed, and the directory after that."""
     synced: list[Path] = []
     replaced: list[tuple[Path, list[Path]]] = []
-    sync, replace = generations._sync, Path.replace
+    sync, replace = generations.sync, Path.replace
 
     def recorded(paths: Any) -> None:
         chosen = list(paths)
@@ -270,7 +270,7 @@ def test_every_file_is_on_the_disk_before_the_manifest_names_it(
         replaced.append((target, list(synced)))
         return replace(self, target)
 
-    monkeypatch.setattr(generations, "_sync", recorded)
+    monkeypatch.setattr(generations, "sync", recorded)
     monkeypatch.setattr(Path, "replace", moved)
     manifest = tiny.build(directory, collection("b"), 600)
     working = directory / WORKING

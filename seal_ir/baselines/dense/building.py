@@ -7,8 +7,6 @@ the encoder: what has changed meanwhile is encoded again, and nothing else. The 
 from __future__ import annotations
 
 import hashlib
-import os
-import secrets
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from seal_ir.arrays import Floats
 from seal_ir.baselines.dense.encoding import PassageEncoder, encode
 from seal_ir.baselines.dense.index_dir import ABOUT, DOCIDS, INDEX, check_faiss
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection
+from seal_ir.formats.io.disk import unwritable
+from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.json_text import json_file
+from seal_ir.formats.io.outputs import put_in_place
 from seal_ir.index.replacing import working_folder
 from seal_ir.progress import Progress
 from seal_ir.records import Document
@@ -82,11 +82,9 @@ def build(
             record = {**about, **_settings(encoder), "n_documents": n_documents}
             record["counts"] = str(collection.counts)
             (working / ABOUT).write_text(json_file(record), encoding="utf-8")
-            working.replace(directory)
+            put_in_place(working, directory)
     except OSError as error:
-        raise UsageError(
-            f"{directory}: cannot be written ({error.strerror}); choose another place or make room"
-        ) from error
+        raise UsageError(unwritable(directory, error.strerror)) from error
     shutil.rmtree(vectors)
     return n_documents
 
@@ -135,22 +133,10 @@ def _encode_missing(
         if tuple(document.id for document in documents) != block.docids:
             raise UsageError(f"{block.docids[0]}: the collection has changed while it was read; start again")
         if not block.file.is_file():
-            _save(block.file, encode(encoder, documents))
+            with atomic_writer(block.file) as file:
+                np.save(file.buffer, encode(encoder, documents))
             progress.advance(len(documents))
     progress.close()
-
-
-def _save(path: Path, vectors: Floats) -> None:
-    """Write an array that appears in one step."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            np.save(file, vectors)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _write_index(blocks: Sequence[_Block], folder: Path) -> int:

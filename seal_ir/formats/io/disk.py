@@ -19,6 +19,13 @@ _NUMBERED = re.compile(r"\(os error (\d+)\)")  # safetensors puts the number int
 # torch's writer of archives has no number: a write that was cut short shows as a wrong position.
 _TORCH = re.compile(r"inline_container|PytorchStreamWriter|Parent directory .* does not exist")
 
+ADVICE = "choose another place or make room"
+
+
+def unwritable(path: Path, reason: str | None, advice: str = ADVICE) -> str:
+    """What to tell of a path that cannot be written."""
+    return f"{path}: cannot be written ({reason}); {advice}"
+
 
 def disk_fault(error: BaseException) -> str:
     """Why something could not be written, in the system's words; "" for an error of another kind."""
@@ -32,9 +39,7 @@ def disk_fault(error: BaseException) -> str:
 
 
 @contextmanager
-def writing(
-    path: Path, advice: str = "choose another place or make room", fault: type[SealError] = UsageError
-) -> Iterator[None]:
+def writing(path: Path, advice: str = ADVICE, fault: type[SealError] = UsageError) -> Iterator[None]:
     """Turns a fault of the disk inside the block, whoever writes there, into one line.
 
     Args:
@@ -53,4 +58,4 @@ def writing(
         reason = disk_fault(error)
         if not reason:
             raise
-        raise fault(f"{path}: cannot be written ({reason}); {advice}") from error
+        raise fault(unwritable(path, reason, advice)) from error

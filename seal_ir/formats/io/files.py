@@ -15,6 +15,7 @@ from typing import Self, TextIO
 from seal_ir.errors import InputError, UsageError
 from seal_ir.errors import shown as shown  # most messages of this layer and above are about files
 from seal_ir.formats.io.compression import open_bytes
+from seal_ir.formats.io.disk import disk_fault, unwritable
 from seal_ir.formats.io.outputs import (
     STDOUT,
     check_several,
@@ -22,12 +23,12 @@ from seal_ir.formats.io.outputs import (
     make_parents,
     open_stdout,
     open_temporary,
+    put_in_place,
 )
 from seal_ir.formats.io.pipes import is_special
 
 BOM = b"\xef\xbb\xbf"
 BOM_TEXT = "\ufeff"
-_DISK_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
 def listed(names: Iterable[str], limit: int = 10) -> str:
@@ -96,8 +97,8 @@ def first_line(path: Path) -> str:
 def atomic_writer(path: Path) -> Iterator[TextIO]:
     """Text stream whose content appears at `path` in one step when the block ends without an exception.
 
-    Missing parent folders are made, see `make_parents`. A link is followed. `-` is stdout; that and what is
-    no regular file (/dev/stdout, a pipe) is written directly.
+    It is on disk to stay then. Missing parent folders are made, see `make_parents`. A link is followed. `-`
+    is stdout; that and what is no regular file (/dev/stdout, a pipe) is written directly.
 
     Raises:
         UsageError: the path is a folder or cannot be written, or the disk is full.
@@ -106,12 +107,12 @@ def atomic_writer(path: Path) -> Iterator[TextIO]:
     try:
         target, temporary, stream = _opened(path)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise UsageError(unwritable(path, error.strerror)) from error
     try:
         yield stream
         stream.flush()
         if temporary:
-            temporary.replace(target)  # while it is locked
+            put_in_place(temporary, target)  # while it is locked
         stream.close()
     except BaseException as error:
         with suppress(OSError):
@@ -119,8 +120,8 @@ def atomic_writer(path: Path) -> Iterator[TextIO]:
         if temporary:
             temporary.unlink(missing_ok=True)
         # Writing to a full disk names no file; an error with a name is about another file.
-        if isinstance(error, OSError) and error.errno in _DISK_FAULTS and error.filename is None:
-            raise _unwritable(path, error) from error
+        if isinstance(error, OSError) and error.filename is None and disk_fault(error):
+            raise UsageError(unwritable(path, error.strerror)) from error
         raise
 
 
@@ -172,7 +173,3 @@ def _opened(path: Path) -> tuple[Path, Path | None, TextIO]:
     if target.exists() and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return target, *open_temporary(target)
-
-
-def _unwritable(path: Path, error: OSError) -> UsageError:
-    return UsageError(f"{path}: cannot be written ({error.strerror}); choose another place or make room")

@@ -7,13 +7,15 @@ folder removes it.
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import io
 import os
 import re
 import secrets
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
@@ -21,15 +23,11 @@ from typing import TextIO
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.pipes import is_special
 
-try:
-    import fcntl
-except ImportError:  # Windows: nothing is locked there, and nothing cleared
-    fcntl = None  # type: ignore[assignment]
-
 STDOUT = Path("-")
 _MARK = ".seal-ir.tmp"
 # The second form is that of conversions of models in earlier versions, which leave 180 MB.
 _TEMPORARY = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(_MARK)}|\.(.*\.)?converting-.*", re.DOTALL)
+_NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}  # of file systems that do not sync folders
 _MAX_STEM_BYTES = 200  # with what is added, a name that every file system takes
 
 
@@ -130,7 +128,7 @@ def open_temporary(target: Path) -> tuple[Path, TextIO]:
     while True:
         path = _hidden(target)
         stream = path.open("x", encoding="utf-8", newline="\n")
-        if _held(stream.fileno(), path):
+        if _is_ours(stream.fileno(), path):
             return path, stream
         stream.close()
 
@@ -150,7 +148,7 @@ def scratch_folder(target: Path) -> Iterator[Path]:
         path.mkdir()
         with suppress(FileNotFoundError):  # cleared before it was locked
             handle = os.open(path, os.O_RDONLY)
-            if _held(handle, path):
+            if _is_ours(handle, path):
                 break
             os.close(handle)
     try:
@@ -160,40 +158,86 @@ def scratch_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def clear_left(folder: Path) -> None:
+def put_in_place(made: Path, target: Path) -> None:
+    """Rename a finished file or folder; on disk to stay, when this returns.
+
+    Raises:
+        OSError: it cannot be written, or a folder with something in it is there.
+    """
+    sync([*made.rglob("*"), made])
+    made.replace(target)
+    sync([target.parent])
+
+
+def sync(paths: Iterable[Path]) -> None:
+    """Have the system write files and folders to the disk.
+
+    Raises:
+        OSError: it cannot.
+    """
+    for path in paths:
+        with opened(path) as handle:
+            try:
+                os.fsync(handle)
+            except OSError as error:
+                if error.errno not in _NO_SYNC:
+                    raise
+
+
+def clear_left(folder: Path, names: re.Pattern[str] = _TEMPORARY) -> None:
     """Remove hidden files and folders that killed writers left in a folder; whose writer lives stay."""
-    if fcntl is None:
-        return
     with suppress(OSError), os.scandir(folder) as entries:
-        left = [Path(entry.path) for entry in entries if _TEMPORARY.fullmatch(entry.name)]
+        left = [Path(entry.path) for entry in entries if names.fullmatch(entry.name)]
         for path in left:
-            with suppress(OSError):
-                _clear(path)
+            with suppress(OSError), opened(path) as handle:
+                if locked(handle, path):
+                    remove(path)
 
 
-def _clear(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Remove a file, a folder or a link, not what that leads to; what cannot go stays for the next writer."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    """Handle of a file or folder; a link is none.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink()
+        yield handle
     finally:
         os.close(handle)
+
+
+def locked(handle: int, path: Path) -> bool:
+    """Lock what is open at a path until it is closed; False if another has it, or has just removed it.
+
+    Raises:
+        OSError: the file system has no locks.
+    """
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.fstat(handle).st_ino == path.stat().st_ino
+    except (BlockingIOError, FileNotFoundError):
+        return False
+
+
+def _is_ours(handle: int, path: Path) -> bool:
+    """Whether we have locked what we have just made; where nothing is locked, nothing is cleared either."""
+    try:
+        return locked(handle, path)
+    except OSError:
+        return True
 
 
 def _hidden(target: Path) -> Path:
     stem = os.fsdecode(os.fsencode(target.name)[:_MAX_STEM_BYTES])
     return target.with_name(f".{stem}.{secrets.token_hex(4)}{_MARK}")
-
-
-def _held(handle: int, path: Path) -> bool:
-    """Lock what is open, which lasts until it is closed; False if another cleared it before that."""
-    if fcntl is not None:
-        with suppress(OSError):  # a file system without locks: nothing is cleared there either
-            fcntl.flock(handle, fcntl.LOCK_EX)
-    try:
-        return os.fstat(handle).st_ino == path.stat().st_ino
-    except FileNotFoundError:
-        return False
