@@ -12,8 +12,8 @@ from typing import Any
 
 from seal_ir.baselines.bm25 import Source, build, check_source, is_lucene_index
 from seal_ir.errors import UsageError
-from seal_ir.formats.collections.classes import kind_named
 from seal_ir.formats.collections.collection import Collection, ReadOptions, collection_kinds, read_ids
+from seal_ir.formats.collections.kinds import kind_named
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import is_stream

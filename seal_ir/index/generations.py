@@ -17,7 +17,7 @@ from pathlib import Path
 
 from seal_ir.errors import IndexDirError
 from seal_ir.formats.io.outputs import locked, make_parents, remove, sync
-from seal_ir.index.leftovers import LOCK, WORKING, grown_beside, is_earlier, is_own, replaced_beside
+from seal_ir.index.directory import LOCK, WORKING, grown_beside, is_earlier, is_own, replaced_beside
 from seal_ir.index.manifest import MANIFEST, Files, Manifest, SegmentInfo, describe_files, read_manifest
 from seal_ir.index.replacing import built_elsewhere, check_empty
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from seal_ir.errors import IndexDirError
 from seal_ir.formats.io.files import shown
-from seal_ir.index.leftovers import why_absent
+from seal_ir.index.directory import why_absent
 from seal_ir.records import BODY, TITLE
 from seal_ir.text.symbols import MAX_FURTHER
 

@@ -20,9 +20,9 @@ from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.index.batches import Occurrences, Successors, merged, rows_of
 from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine
-from seal_ir.index.lengths import value_lengths
 from seal_ir.index.manifest import Manifest
 from seal_ir.index.opening import Check, open_generation, other_tokenizer
+from seal_ir.index.value_lengths import value_lengths
 from seal_ir.records import TITLE, Document, Range
 from seal_ir.text.symbols import (
     BOUNDARY,

@@ -11,7 +11,7 @@ from pathlib import Path
 from seal_ir.arguments import path
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.formats.io.resolve import Places
-from seal_ir.index.leftovers import has_beside
+from seal_ir.index.directory import has_beside
 from seal_ir.index.manifest import MANIFEST
 from seal_ir.index.reader import Index
 

@@ -19,8 +19,8 @@ from seal_ir.errors import IndexDirError, InputError, UsageError
 from seal_ir.extensions import SDSL
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index import generations, opening
+from seal_ir.index.directory import LOCK, WORKING
 from seal_ir.index.engine import EngineSpec
-from seal_ir.index.leftovers import LOCK, WORKING
 from seal_ir.index.manifest import MANIFEST, read_manifest
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import index_directory

@@ -17,7 +17,7 @@ import pytest
 from seal_ir.errors import IndexDirError
 from seal_ir.index import workers
 from seal_ir.index.builder import BuildOptions, build_index
-from seal_ir.index.leftovers import WORKING
+from seal_ir.index.directory import WORKING
 from seal_ir.index.manifest import MANIFEST, read_manifest
 from seal_ir.index.reader import Index
 from seal_ir.records import Document

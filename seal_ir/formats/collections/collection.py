@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.collections.classes import KINDS, kind_named
+from seal_ir.formats.collections.kinds import KINDS, kind_named
 from seal_ir.formats.collections.passages import TEXT_KEYS, Record
 from seal_ir.formats.io.files import iter_lines, shown
 from seal_ir.formats.io.jsonlines import Malformed
