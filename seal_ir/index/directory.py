@@ -1,4 +1,4 @@
-"""What lies in or beside an index directory without being part of an index: a build's own, and its debris."""
+"""An index directory from outside: a build's own entries and debris, and what to tell where it is no index."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import os
 import re
 from pathlib import Path
 
+from seal_ir.errors import IndexDirError
+
 WORKING, LOCK = ".building", ".lock"  # inside the index directory, while a build runs
 BUILD = "python -m seal_ir.index"
+REBUILD = f"rebuild it with {BUILD}"
 # Names that only a build gives. Those of formats before 4 mean something to others, too.
 _OWN = re.compile(r"segment-\d{6}-[0-9a-f]{12}|tokenizer\.[0-9a-f]{8}\.json")
 _EARLIER = re.compile(r"segment-\d{6}|tokenizer\.json")
@@ -46,7 +49,7 @@ def why_absent(directory: Path) -> str:
                 f"{directory}: incomplete, its first build is still running or was interrupted; wait for it,"
                 f" or run the same {BUILD} command again"
             )
-        return f"{directory}: not an index, it has no index.json; rebuild it with {BUILD}"
+        return f"{directory}: not an index, it has no index.json; {REBUILD}"
     if directory.name and (old := replaced_beside(directory)).is_dir():
         return (
             f"{directory}: a build was killed while it replaced this index, which is whole in {old}; rename"
@@ -55,3 +58,8 @@ def why_absent(directory: Path) -> str:
     if has_beside(directory):
         return f"{directory}: incomplete, its first build was interrupted; run the same {BUILD} command again"
     return f"{directory}: no such index directory; build one with {BUILD}"
+
+
+def damaged(path: Path, what: object) -> IndexDirError:
+    """The error for a file whose content makes no sense."""
+    return IndexDirError(f"{path}: damaged ({' '.join(str(what).split())}); {REBUILD}")

@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seal_ir.arrays import Ints
+from seal_ir.index.directory import damaged
 from seal_ir.index.manifest import RAW_FILE
-from seal_ir.index.tables import FAULTS, TableWriter, damaged, open_table, read_table
+from seal_ir.index.tables import FAULTS, TableWriter, open_table, read_table
 from seal_ir.records import Document
 
 IDS, BY_ID, TEXTS, RAW = "ids.arrow", "by_id.npy", "texts.arrow", RAW_FILE

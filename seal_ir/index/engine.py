@@ -11,6 +11,7 @@ from seal_ir.arrays import Ints, Symbols
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.extensions import NATIVE, SDSL, extension
 from seal_ir.formats.io.files import utf8
+from seal_ir.index.directory import REBUILD
 from seal_ir.index.native import build_native
 from seal_ir.text.symbols import BOUNDARY
 
@@ -191,4 +192,4 @@ class CheckedEngine:
 
 
 def _unreadable(path: Path, error: Exception) -> IndexDirError:
-    return IndexDirError(f"{path}: {error}; rebuild it with python -m seal_ir.index")
+    return IndexDirError(f"{path}: {error}; {REBUILD}")

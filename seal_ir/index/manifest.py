@@ -12,7 +12,8 @@ from typing import Any
 
 from seal_ir.errors import IndexDirError
 from seal_ir.formats.io.files import shown
-from seal_ir.index.directory import why_absent
+from seal_ir.formats.io.json_text import exact_json, json_file
+from seal_ir.index.directory import REBUILD, damaged, why_absent
 from seal_ir.records import BODY, TITLE
 from seal_ir.text.symbols import MAX_FURTHER
 
@@ -23,7 +24,6 @@ _FIRST_WITH_FURTHER, _FIRST_WITH_LIBRARY = 3, 2  # formats
 FIELDS = (TITLE, BODY)
 # What an engine's module is linked with, as far as its terms bind who passes the module on.
 LIBRARIES = {"native": "", "sdsl": "sdsl-lite 2.1.1, GPL-3.0-or-later"}
-REBUILD = "rebuild it with python -m seal_ir.index"
 Files = dict[str, dict[str, Any]]  # size and sha256, by path below the index directory
 _PARALLEL_BYTES = 64 << 20  # to hash, from which on several threads are worth starting
 _MOST_THREADS = 4
@@ -104,7 +104,7 @@ class Manifest:
             "n_tokens": self.n_tokens,
         }
         values["checksum"] = manifest_checksum(values)
-        return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return json_file(values)
 
 
 def tokenizer_name(fingerprint: str) -> str:
@@ -126,9 +126,9 @@ def read_manifest(directory: Path) -> Manifest:
     except OSError as error:
         raise IndexDirError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, error) from error
+        raise damaged(path, error) from error
     if not isinstance(values, dict):
-        raise _damaged(path, "it is no JSON object")
+        raise damaged(path, "it is no JSON object")
     version = _known_format(path, values)
     try:
         if values.pop("checksum") != manifest_checksum(values):
@@ -136,13 +136,13 @@ def read_manifest(directory: Path) -> Manifest:
         del values["format"]
         return _parsed(_from_1(values) if version < _FIRST_WITH_LIBRARY else values, version)
     except (TypeError, KeyError, AttributeError, ValueError) as error:
-        raise _damaged(path, f"no {error}" if isinstance(error, KeyError) else error) from error
+        raise damaged(path, f"no {error}" if isinstance(error, KeyError) else error) from error
 
 
 def _known_format(path: Path, values: Mapping[str, Any]) -> int:
     """The format's version, if this program reads it."""
     if "format" not in values:
-        raise _damaged(path, "it names no format")
+        raise damaged(path, "it names no format")
     version = values["format"]
     if type(version) is not int:
         told, advice = f"{shown(version)} is no whole number", REBUILD
@@ -205,10 +205,6 @@ def _only(values: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
 def _is_below(name: str) -> bool:
     path = PurePosixPath(name)
     return not path.is_absolute() and ".." not in path.parts and "\0" not in name
-
-
-def _damaged(path: Path, what: object) -> IndexDirError:
-    return IndexDirError(f"{path}: damaged ({what}); {REBUILD}")
 
 
 def _from_1(values: dict[str, Any]) -> dict[str, Any]:
@@ -277,7 +273,7 @@ def _unreadable(path: Path, error: OSError) -> IndexDirError:
 
 def manifest_checksum(values: Mapping[str, Any]) -> str:
     """sha256 of the manifest's own values, whatever their order and spacing in the file."""
-    text = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = exact_json(values, sort_keys=True, compact=True, ascii_only=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -9,9 +9,10 @@ from typing import Literal, get_args
 
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.extensions import SDSL
+from seal_ir.index.directory import BUILD, REBUILD, damaged
 from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine, open_engine
-from seal_ir.index.manifest import MANIFEST, REBUILD, Manifest, check_bytes, check_files, read_manifest
+from seal_ir.index.manifest import MANIFEST, Manifest, check_bytes, check_files, read_manifest
 from seal_ir.index.segments import ENGINE_FILE
 
 Check = Literal["bytes", "sizes"]
@@ -55,7 +56,7 @@ def open_generation(directory: Path, check: Check) -> Opened:
                 raise
     raise IndexDirError(
         f"{directory}: replaced {_ATTEMPTS} times while it was being opened; wait for the builds to end"
-        " (python -m seal_ir.index)"
+        f" ({BUILD})"
     )
 
 
@@ -78,7 +79,7 @@ def _opened(directory: Path, check: Check) -> Opened:
     # The sdsl engine trusts its file, and reads all of it: that is compared before, whatever is asked for.
     trusted = {f"{segment.name}/{ENGINE_FILE}" for segment in manifest.segments if segment.engine == SDSL}
     if not trusted <= manifest.files.keys():
-        raise IndexDirError(f"{directory / MANIFEST}: damaged (a segment has no engine); {REBUILD}")
+        raise damaged(directory / MANIFEST, "a segment has no engine")
     check_files(directory, manifest, manifest.files if check == "bytes" else trusted)
     with_raw = manifest.has_raw
     return Opened(

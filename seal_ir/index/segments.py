@@ -7,7 +7,6 @@ once when its stdin does: the process that started it holds the other end, so it
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
@@ -19,6 +18,7 @@ import numpy as np
 
 from seal_ir.arrays import Symbols
 from seal_ir.errors import IndexDirError
+from seal_ir.formats.io.json_text import json_line
 from seal_ir.index.documents import DocumentWriter
 from seal_ir.index.engine import EngineSpec, build_engine
 from seal_ir.index.memory import MAX_NARROW, Size
@@ -124,7 +124,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _tell(**values: Any) -> None:
-    sys.stdout.write(json.dumps(values, allow_nan=False) + "\n")
+    sys.stdout.write(f"{json_line(values, ascii_only=True)}\n")
     sys.stdout.flush()
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from seal_ir.errors import IndexDirError
 from seal_ir.formats.io.files import utf8
-from seal_ir.index.manifest import REBUILD
+from seal_ir.index.directory import damaged
 
 FAULTS = (OSError, ValueError, IndexError, pa.ArrowException)  # what reading a spoiled file raises
 
@@ -86,8 +85,3 @@ def read_table(path: Path, reader: pa.RecordBatchFileReader) -> pa.Table:
     except FAULTS as error:
         raise damaged(path, error) from error
     return table
-
-
-def damaged(path: Path, what: object) -> IndexDirError:
-    """The error for a file whose content makes no sense."""
-    return IndexDirError(f"{path}: damaged ({' '.join(str(what).split())}); {REBUILD}")

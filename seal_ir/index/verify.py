@@ -12,6 +12,7 @@ from seal_ir.arrays import Symbols
 from seal_ir.errors import IndexDirError
 from seal_ir.formats.collections.passages import json_document
 from seal_ir.formats.io.jsonlines import parse_object
+from seal_ir.index.directory import REBUILD
 from seal_ir.index.reader import Index
 from seal_ir.index.segmenting import tokenised
 from seal_ir.records import Document
@@ -50,8 +51,7 @@ def verify_index(
             _check_batch(index, numbers)
         except _FAULTS as error:
             raise IndexDirError(
-                f"{directory}: documents {numbers[0]} to {numbers[-1]} cannot be read ({error}); rebuild it"
-                " with python -m seal_ir.index"
+                f"{directory}: documents {numbers[0]} to {numbers[-1]} cannot be read ({error}); {REBUILD}"
             ) from error
     drawn = "all" if len(chosen) == total else f"{len(chosen):,} of {total:,}, seed {seed}"
     raws = ", and their raw records are theirs" if manifest.has_raw else ""
@@ -90,5 +90,5 @@ def _id_of(raw: str) -> str | None:
 
 def _differs(index: Index, number: int, what: str) -> IndexDirError:
     return IndexDirError(
-        f"{index.directory}: document {number}: {what}; rebuild it with python -m seal_ir.index"
+        f"{index.directory}: document {number}: {what}; {REBUILD}"
     )

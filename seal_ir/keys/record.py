@@ -7,7 +7,6 @@ symbols, ascending, and a list of their log-probabilities. Numbers come back bit
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from itertools import pairwise
@@ -17,6 +16,7 @@ import numpy as np
 
 from seal_ir.arrays import Doubles, Symbols
 from seal_ir.formats.io.files import shown
+from seal_ir.formats.io.json_text import exact_json
 from seal_ir.formats.io.jsonlines import Malformed, identifier, is_text, parse_object
 from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM, Query, QueryKeys, Unigrams
 
@@ -75,7 +75,7 @@ def to_line(query: Query, keys: QueryKeys, vector: Mapping[str, float], made: st
         "keys": ngrams,
         "unigrams": _unigram_lists(keys.unigrams),
     }
-    return json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return exact_json(values, compact=True)
 
 
 def from_line(text: str) -> KeyRecord | Malformed:

@@ -1,4 +1,4 @@
-"""The one way in which JSON is written: what is no number becomes null, since JSON has no word for it."""
+"""The one way in which JSON is written: what is no number, for which it has no word, is null or an error."""
 
 from __future__ import annotations
 
@@ -18,41 +18,54 @@ def json_file(value: Any, **options: Any) -> str:
     return f"{json_line(value, indent=2, **options)}\n"
 
 
-def json_line(
+def json_line(value: Any, **options: Any) -> str:
+    """JSON in one line, unless it is indented; NaN and the infinities are written as null.
+
+    Args:
+        value: of JSON's types, tuples included.
+        **options: as `exact_json` takes them.
+
+    Raises:
+        TypeError: a value of another type, without `default`.
+    """
+    try:
+        return exact_json(value, **options)
+    except ValueError:
+        return exact_json(_without_odd(value), **options)
+
+
+def exact_json(
     value: Any,
     *,
     indent: int | None = None,
+    compact: bool = False,
     ascii_only: bool = False,
     sort_keys: bool = False,
     default: Callable[[Any], Any] | None = None,
 ) -> str:
-    """JSON in one line, unless it is indented.
+    """`json_line` for what must be read back as it was.
 
     Args:
-        value: of JSON's types, tuples included. NaN and the infinities are written as null.
+        value: of JSON's types, tuples included.
         indent: blanks a level.
+        compact: whether no blank follows a comma or a colon.
         ascii_only: whether other characters are escaped.
         sort_keys: whether objects are written in the order of their keys.
         default: what to write for a value of another type.
 
     Raises:
         TypeError: a value of another type, without `default`.
+        ValueError: a float is no finite number.
     """
-
-    def text(sound: Any) -> str:
-        return json.dumps(
-            sound,
-            indent=indent,
-            ensure_ascii=ascii_only,
-            sort_keys=sort_keys,
-            default=default,
-            allow_nan=False,
-        )
-
-    try:
-        return text(value)
-    except ValueError:
-        return text(_without_odd(value))
+    return json.dumps(
+        value,
+        indent=indent,
+        separators=(",", ":") if compact else None,
+        ensure_ascii=ascii_only,
+        sort_keys=sort_keys,
+        default=default,
+        allow_nan=False,
+    )
 
 
 def _without_odd(value: Any) -> Any:
