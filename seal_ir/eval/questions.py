@@ -12,10 +12,10 @@ from typing import NamedTuple, TypeVar
 from seal_ir.errors import InputError
 from seal_ir.eval.answers import TOKENS, Matching, usable
 from seal_ir.eval.evidence import EvidenceSets
-from seal_ir.eval.rankings import fold, fold_qrels
 from seal_ir.formats.io.files import is_file, listed, shown
 from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.formats.kilt import read_provenance
+from seal_ir.formats.runs.pages import fold_docids, fold_qrels
 from seal_ir.formats.runs.trec import has_datapoints, read_qrels
 from seal_ir.formats.topics.answers import read_answers
 from seal_ir.formats.topics.topics import detect_format, read_topics
@@ -135,7 +135,7 @@ def _evidence(path: Path, judged: Iterable[str], delimiter: str | None) -> dict[
     gold = read_provenance(path)
     if delimiter is None:
         return {qid: gold[qid] for qid in judged}
-    return {qid: [fold(pages, delimiter) for pages in gold[qid]] for qid in judged}
+    return {qid: [fold_docids(pages, delimiter) for pages in gold[qid]] for qid in judged}
 
 
 def _of_topics(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from seal_ir.errors import InputError
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.pipes import rereadable
 from seal_ir.formats.kilt import read_guesses
+from seal_ir.formats.runs.pages import fold_docids
 from seal_ir.formats.runs.trec import has_datapoints, read_run, trec_order
 
 logger = logging.getLogger(__name__)
@@ -64,23 +65,7 @@ def read_rankings(path: Path, delimiter: str | None = None) -> Rankings:
         rankings = {qid: [docid for docid, _ in trec_order(entries)] for qid, entries in run.items()}
     if delimiter is None:
         return rankings
-    return {qid: fold(docids, delimiter) for qid, docids in rankings.items()}
-
-
-def fold(docids: Iterable[str], delimiter: str) -> list[str]:
-    """Page ids in the order of their best passages: what comes before the first delimiter."""
-    return list(dict.fromkeys(_page(docid, delimiter) for docid in docids))
-
-
-def fold_qrels(qrels: Qrels, delimiter: str) -> dict[str, dict[str, int]]:
-    """Judgements of pages: the highest grade of a page's passages; page ids stay what they are."""
-    folded: dict[str, dict[str, int]] = {}
-    for qid, grades in qrels.items():
-        pages = folded.setdefault(qid, {})
-        for docid, grade in grades.items():
-            page = _page(docid, delimiter)
-            pages[page] = max(grade, pages.get(page, grade))
-    return folded
+    return {qid: fold_docids(docids, delimiter) for qid, docids in rankings.items()}
 
 
 def system_names(paths: Sequence[Path]) -> list[str]:
@@ -122,10 +107,6 @@ def _disjoint(path: Path, rankings: Rankings, topics: Sequence[str], what: str) 
         f"{path}: 0 of {len(topics)} {what} in run (they are like {ours}, the run's like {theirs});"
         " the ids must be equal"
     )
-
-
-def _page(docid: str, delimiter: str) -> str:
-    return docid.partition(delimiter)[0] or docid
 
 
 def _stem(name: str) -> str:

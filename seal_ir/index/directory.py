@@ -1,4 +1,4 @@
-"""An index directory from outside: a build's own entries and debris, and what to tell where it is no index."""
+"""An index directory from outside: a build's own entries and debris, and what to say where it is no index."""
 
 from __future__ import annotations
 

@@ -89,6 +89,4 @@ def _id_of(raw: str) -> str | None:
 
 
 def _differs(index: Index, number: int, what: str) -> IndexDirError:
-    return IndexDirError(
-        f"{index.directory}: document {number}: {what}; {REBUILD}"
-    )
+    return IndexDirError(f"{index.directory}: document {number}: {what}; {REBUILD}")

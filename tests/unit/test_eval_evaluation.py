@@ -13,10 +13,11 @@ from seal_ir.eval.comparisons import compare
 from seal_ir.eval.evaluation import EvalOptions, evaluate
 from seal_ir.eval.measures import parse_measures
 from seal_ir.eval.questions import Questions, Sources, find_sources, load_questions
-from seal_ir.eval.rankings import fold_qrels, read_rankings, system_names
+from seal_ir.eval.rankings import read_rankings, system_names
 from seal_ir.eval.tables import Table, as_json, as_markdown, as_text
 from seal_ir.eval.texts import Texts, collection_texts, index_directory, index_texts
 from seal_ir.formats.io.resolve import Places
+from seal_ir.formats.runs.pages import fold_qrels
 from tests.helpers import tiny
 
 Grades = Mapping[str, Mapping[str, int]]
