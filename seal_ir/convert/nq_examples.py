@@ -12,8 +12,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import iter_lines, shown
 from seal_ir.formats.io.folders import expand_input
+from seal_ir.formats.io.ids import id_fault, is_text
 from seal_ir.formats.io.json_records import JsonRecord
-from seal_ir.formats.io.jsonlines import Malformed, id_fault, identifier, is_text, parse_object
+from seal_ir.formats.io.jsonlines import Malformed, identifier, parse_object
 
 _TAG = re.compile(r"</?(?:H[1-6]|P|Table|Tr|Td|Th|Ul|Ol|Li|Dl|Dd|Dt)(?:_.*)?/?>")  # blanks in tags are `_`
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import atomic_writer, shown
-from seal_ir.formats.io.json_records import JsonRecord, by_topic, json_records
+from seal_ir.formats.io.ids import by_topic
+from seal_ir.formats.io.json_records import JsonRecord, json_records
 from seal_ir.formats.io.jsonlines import Malformed
 
 LABELS = (

@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import shown
-from seal_ir.formats.io.json_records import JsonRecord, by_topic, json_records
+from seal_ir.formats.io.ids import by_topic, id_fault, is_text
+from seal_ir.formats.io.json_records import JsonRecord, json_records
 from seal_ir.formats.io.json_text import json_line
-from seal_ir.formats.io.jsonlines import Malformed, id_fault, is_text
+from seal_ir.formats.io.jsonlines import Malformed
 
 _MARKS = ("[START_ENT]", "[END_ENT]")
 _OTHER_TEXTS = ("question", "title", "text", "query")

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from seal_ir.formats.io.dpr_csv import quoted_rows
 from seal_ir.formats.io.files import first_line, iter_lines, shown
+from seal_ir.formats.io.ids import id_fault, is_text
 from seal_ir.formats.io.jsonlines import (
     Malformed,
     as_object,
     first_mark,
-    id_fault,
     identifier,
-    is_text,
     iter_texts,
     parse_object,
 )

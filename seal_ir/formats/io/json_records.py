@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import iter_lines, shown
-from seal_ir.formats.io.jsonlines import Malformed, as_object, identifier, is_text, iter_values, parse_object
+from seal_ir.formats.io.ids import is_text
+from seal_ir.formats.io.jsonlines import Malformed, as_object, identifier, iter_values, parse_object
 
 ID_KEYS = ("id", "qid", "_id")
 TEXT_KEYS = ("question", "title", "text", "input", "query")
@@ -16,7 +16,6 @@ ANSWER_KEYS = ("answers", "answer", "golden_answers")  # the last is FlashRAG's
 _ANSWER_TEXTS = ("value", "aliases", "text")  # of an object: TriviaQA's answer, SQuAD's answers
 
 JsonRecord = dict[str, object]
-Value = TypeVar("Value")
 
 
 def json_records(path: Path) -> Iterator[tuple[int, str, JsonRecord]]:
@@ -57,24 +56,6 @@ def _identified(
             )
         numbered = qid is None
         yield line, str(position) if qid is None else qid, record
-
-
-def by_topic(path: Path, records: Iterable[tuple[int, str, Value]]) -> dict[str, Value]:
-    """Values by topic id, in the order of the records of line number, topic id and value.
-
-    Raises:
-        InputError: a topic comes twice.
-    """
-    values: dict[str, Value] = {}
-    lines: dict[str, int] = {}
-    for number, qid, value in records:
-        if qid in lines:
-            raise InputError(
-                f"{path}:{number}: topic {shown(qid)} comes twice, first at {path}:{lines[qid]};"
-                " make ids unique"
-            )
-        lines[qid], values[qid] = number, value
-    return values
 
 
 def text_of(record: JsonRecord) -> str | Malformed:

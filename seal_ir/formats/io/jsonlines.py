@@ -10,7 +10,8 @@ from typing import NamedTuple, TextIO
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.compression import open_bytes
-from seal_ir.formats.io.files import BOM, BOM_TEXT, iter_lines, open_text, shown
+from seal_ir.formats.io.files import BOM, iter_lines, open_text, shown
+from seal_ir.formats.io.ids import id_fault
 from seal_ir.formats.io.pipes import rereadable
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -56,26 +57,6 @@ def identifier(record: dict[str, object], names: tuple[str, ...]) -> str | None 
         return Malformed(f'"{name}" is {shown(value)}; it must be a string')
     fault = id_fault(value)
     return Malformed(f'"{name}" {fault}') if fault else value
-
-
-def id_fault(value: str) -> str:
-    """What is wrong with an id, as the end of a sentence; `""` when it can be written to a run."""
-    if not value:
-        return "is empty; every record needs an id"
-    if BOM_TEXT in value:
-        return f"has a byte order mark (seen {shown(value)}), as where files were put together; remove it"
-    if value.split() != [value]:
-        return f"has white space (seen {shown(value)}); a run file cannot carry it, choose another id"
-    return "" if is_text(value) else f"has half a surrogate pair (seen {shown(value)}); mend the \\u escape"
-
-
-def is_text(value: str) -> bool:
-    """Whether the string can be written as UTF-8: JSON escapes may hide half a surrogate pair."""
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def first_mark(path: Path) -> str:

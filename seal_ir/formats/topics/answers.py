@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from seal_ir.errors import InputError
-from seal_ir.formats.io.json_records import JsonRecord, answers_of, array_records, by_topic, json_records
+from seal_ir.formats.io.ids import by_topic
+from seal_ir.formats.io.json_records import JsonRecord, answers_of
 from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.formats.io.pipes import rereadable
 from seal_ir.formats.kilt import read_kilt_answers
-from seal_ir.formats.topics.keyed import read_keyed
-from seal_ir.formats.topics.nq import NqRecord, read_dpr_csv, read_nq
-from seal_ir.formats.topics.topics import resolve_format
+from seal_ir.formats.topics.topics import QUESTIONS, RECORDS, resolve_format
 
 Answers = Iterator[tuple[int, str, list[str]]]
 
@@ -33,16 +32,12 @@ def read_answers(path: Path, answers_format: str = "auto") -> dict[str, list[str
 
 
 def _read(path: Path, name: str) -> Answers:
-    if name == "jsonl":
-        return _records(path, json_records(path))
-    if name == "map-json":
-        return _records(path, read_keyed(path))
-    if name == "dpr-json":
-        return _records(path, array_records(path))
+    if name in RECORDS:
+        return _records(path, RECORDS[name](path))
+    if name in QUESTIONS:
+        return ((record.line, record.qid, record.answers) for record in QUESTIONS[name](path))
     if name == "kilt":
         return read_kilt_answers(path)
-    if name in ("nq", "dpr-csv"):
-        return _questions(read_nq(path) if name == "nq" else read_dpr_csv(path))
     raise InputError(f'{path}:1: topics without answers; name a file of JSON lines with "qid" and "answers"')
 
 
@@ -52,7 +47,3 @@ def _records(path: Path, records: Iterable[tuple[int, str, JsonRecord]]) -> Answ
         if isinstance(answers, Malformed):
             raise InputError(f"{path}:{line}: {answers.reason}")
         yield line, qid, answers
-
-
-def _questions(records: Iterable[NqRecord]) -> Answers:
-    return ((record.line, record.qid, record.answers) for record in records)

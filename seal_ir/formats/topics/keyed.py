@@ -8,8 +8,9 @@ from pathlib import Path
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import shown
+from seal_ir.formats.io.ids import id_fault
 from seal_ir.formats.io.json_records import ID_KEYS, TEXT_KEYS, JsonRecord
-from seal_ir.formats.io.jsonlines import Malformed, as_object, id_fault, iter_texts
+from seal_ir.formats.io.jsonlines import Malformed, as_object, iter_texts
 
 
 def is_keyed(record: JsonRecord) -> bool:

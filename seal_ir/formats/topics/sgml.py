@@ -9,7 +9,7 @@ from pathlib import Path
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import iter_lines, shown
-from seal_ir.formats.io.jsonlines import id_fault
+from seal_ir.formats.io.ids import id_fault
 
 _OPEN = re.compile(r"\s*<(top|doc)(?:\s[^>]*)?>", re.IGNORECASE)
 _CLOSE = re.compile(r"</(top|doc)>", re.IGNORECASE)

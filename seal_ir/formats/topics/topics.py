@@ -9,17 +9,19 @@ from pathlib import Path
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.io.files import iter_lines, shown
-from seal_ir.formats.io.json_records import JsonRecord, array_records, by_topic, json_records, text_of
-from seal_ir.formats.io.jsonlines import Malformed, id_fault, iter_values, parse_object
+from seal_ir.formats.io.ids import by_topic, id_fault
+from seal_ir.formats.io.json_records import JsonRecord, array_records, json_records, text_of
+from seal_ir.formats.io.jsonlines import Malformed, iter_values, parse_object
 from seal_ir.formats.io.pipes import rereadable
 from seal_ir.formats.kilt import is_kilt, read_inputs, read_kilt
 from seal_ir.formats.topics.keyed import is_keyed, read_keyed
-from seal_ir.formats.topics.nq import NqRecord, parse_nq_line, read_dpr_csv, read_nq
+from seal_ir.formats.topics.nq import parse_nq_line, read_dpr_csv, read_nq
 from seal_ir.formats.topics.sgml import looks_like_sgml, read_sgml
 from seal_ir.records import Query
 
 _AUTO = ("auto", "default")  # the second is Pyserini's word
 _ARRAY = re.compile(r" *\[\s*(\{|\]?\s*$)")
+_NQ = re.compile(r'[^\t]*\t\s*"?\[')  # how each line of that format begins
 
 Texts = Iterator[tuple[int, str, str]]
 
@@ -38,7 +40,7 @@ def read_topics(path: Path, topics_format: str = "auto") -> list[Query]:
         UsageError: no such format.
     """
     path = rereadable(path)
-    queries = by_topic(path, _READERS[resolve_format(path, topics_format)](path))
+    queries = by_topic(path, _read(path, resolve_format(path, topics_format)))
     if not queries:
         raise InputError(f"{path}: holds no topics; check that it is the file you mean")
     return [Query(qid, text) for qid, text in queries.items()]
@@ -83,11 +85,11 @@ def detect_format(path: Path) -> str:
             continue
         if line.lstrip().startswith("{"):
             return _object_format(path, line)
-        if parse_nq_line(line) is not None:
+        if _NQ.match(line) and parse_nq_line(line) is not None:
             return "nq"
         if _ARRAY.match(line):
             return "dpr-json"
-        if looks_like_sgml(line):
+        if line.lstrip().startswith("<") and looks_like_sgml(line):
             return "trec"
         if "\t" in line:
             return "tsv"
@@ -109,6 +111,14 @@ def _object_format(path: Path, line: str) -> str:
     return "map-json" if isinstance(record, dict) and is_keyed(record) else "jsonl"
 
 
+def _read(path: Path, name: str) -> Texts:
+    if name in RECORDS:
+        return _texts(path, RECORDS[name](path))
+    if name in QUESTIONS:
+        return ((record.line, record.qid, record.question) for record in QUESTIONS[name](path))
+    return _TEXTS[name](path)
+
+
 def _read_tsv(path: Path) -> Texts:
     for number, line in iter_lines(path):
         if not line or line.isspace():
@@ -124,30 +134,6 @@ def _read_tsv(path: Path) -> Texts:
         yield number, cells[0], cells[1]
 
 
-def _read_nq(path: Path) -> Texts:
-    return _questions(read_nq(path))
-
-
-def _read_dpr_csv(path: Path) -> Texts:
-    return _questions(read_dpr_csv(path))
-
-
-def _read_jsonl(path: Path) -> Texts:
-    return _texts(path, json_records(path))
-
-
-def _read_map(path: Path) -> Texts:
-    return _texts(path, read_keyed(path))
-
-
-def _read_dpr_json(path: Path) -> Texts:
-    return _texts(path, array_records(path))
-
-
-def _questions(records: Iterable[NqRecord]) -> Texts:
-    return ((record.line, record.qid, record.question) for record in records)
-
-
 def _texts(path: Path, records: Iterable[tuple[int, str, JsonRecord]]) -> Texts:
     for line, qid, record in records:
         text = text_of(record)
@@ -156,14 +142,7 @@ def _texts(path: Path, records: Iterable[tuple[int, str, JsonRecord]]) -> Texts:
         yield line, qid, text
 
 
-_READERS: dict[str, Callable[[Path], Texts]] = {
-    "tsv": _read_tsv,
-    "nq": _read_nq,
-    "jsonl": _read_jsonl,
-    "map-json": _read_map,
-    "dpr-json": _read_dpr_json,
-    "dpr-csv": _read_dpr_csv,
-    "kilt": read_kilt,
-    "trec": read_sgml,
-}
-TOPICS_FORMATS = (*_AUTO, *_READERS)
+RECORDS = {"jsonl": json_records, "map-json": read_keyed, "dpr-json": array_records}  # readers by format
+QUESTIONS = {"nq": read_nq, "dpr-csv": read_dpr_csv}
+_TEXTS: dict[str, Callable[[Path], Texts]] = {"tsv": _read_tsv, "kilt": read_kilt, "trec": read_sgml}
+TOPICS_FORMATS = (*_AUTO, "tsv", "nq", "jsonl", "map-json", "dpr-json", "dpr-csv", "kilt", "trec")

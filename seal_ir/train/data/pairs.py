@@ -10,8 +10,9 @@ from typing import NamedTuple
 from seal_ir.errors import InputError
 from seal_ir.formats.collections.collection import Collection, ReadOptions
 from seal_ir.formats.io.files import first_line, shown
+from seal_ir.formats.io.ids import is_text
 from seal_ir.formats.io.json_records import JsonRecord, array_records, text_of
-from seal_ir.formats.io.jsonlines import Malformed, is_text, parse_object
+from seal_ir.formats.io.jsonlines import Malformed, parse_object
 from seal_ir.formats.topics.questions import normalised
 from seal_ir.records import Document
 
