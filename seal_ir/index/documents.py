@@ -10,15 +10,16 @@ import threading
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from seal_ir.arrays import Ints
+from seal_ir.formats.io.files import utf8
 from seal_ir.index.directory import damaged
 from seal_ir.index.manifest import RAW_FILE
-from seal_ir.index.tables import FAULTS, TableWriter, open_table, read_table
 from seal_ir.records import Document
 
 IDS, BY_ID, TEXTS, RAW = "ids.arrow", "by_id.npy", "texts.arrow", RAW_FILE
@@ -31,6 +32,51 @@ _TEXT_SCHEMA = pa.schema(
     [pa.field("document", pa.int64()), pa.field("title", _STRING), pa.field("text", _STRING)]
 )
 _RAW_SCHEMA = pa.schema([pa.field("raw", _STRING)])
+_FAULTS = (OSError, ValueError, IndexError, pa.ArrowException)  # what reading a spoiled file raises
+
+
+class TableWriter:
+    """Writes rows to an Arrow IPC file, holding one record batch of them in memory."""
+
+    def __init__(
+        self, path: Path, schema: pa.Schema, batch_rows: int, compression: str | None = None
+    ) -> None:
+        """Begin a file.
+
+        Args:
+            path: file to write.
+            schema: its columns and metadata.
+            batch_rows: rows of each record batch; the last one may have fewer.
+            compression: of each batch, "zstd", or None.
+        """
+        self._schema, self._batch_rows = schema, batch_rows
+        self._rows: list[tuple[Any, ...]] = []
+        self._sink = pa.OSFile(utf8(path), "wb")
+        options = pa.ipc.IpcWriteOptions(compression=compression)
+        self._writer = pa.ipc.new_file(self._sink, schema, options=options)
+
+    def add(self, *row: Any) -> None:
+        """Append a row, one value for each column."""
+        self._rows.append(row)
+        if len(self._rows) == self._batch_rows:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is left and the file's end."""
+        if self._rows:
+            self._flush()
+        self._writer.close()
+        self._sink.close()
+
+    def abandon(self) -> None:
+        """Close a file that will not be finished; harmless afterwards."""
+        self._sink.close()
+
+    def _flush(self) -> None:
+        columns = zip(zip(*self._rows, strict=True), self._schema.types, strict=True)
+        arrays = [pa.array(values, kind) for values, kind in columns]
+        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+        self._rows.clear()
 
 
 class DocumentWriter:
@@ -59,7 +105,7 @@ class DocumentWriter:
         for table in self._tables:
             table.close()
         path = self._folder / IDS
-        ids = read_table(path, open_table(path, _ID_SCHEMA)).column("id")
+        ids = _read_table(path, _open_table(path, _ID_SCHEMA)).column("id")
         # UTF-8 sorts as Python's strings do, by code points.
         order = pc.sort_indices(ids).to_numpy()
         _write_order(self._folder / BY_ID, order)
@@ -80,10 +126,10 @@ class DocumentTable:
             IndexDirError: a file is damaged.
         """
         self._folder, self._n_documents = folder, n_documents
-        self._id_reader = open_table(folder / IDS, _ID_SCHEMA)
-        self._text_reader = open_table(folder / TEXTS, _TEXT_SCHEMA)
+        self._id_reader = _open_table(folder / IDS, _ID_SCHEMA)
+        self._text_reader = _open_table(folder / TEXTS, _TEXT_SCHEMA)
         self._by_id = _open_order(folder / BY_ID, n_documents)
-        self._raw_reader = open_table(folder / RAW, _RAW_SCHEMA) if with_raw else None
+        self._raw_reader = _open_table(folder / RAW, _RAW_SCHEMA) if with_raw else None
         self._reading = threading.Lock()
 
     def id(self, number: int) -> str:
@@ -132,14 +178,14 @@ class DocumentTable:
     @cached_property
     def _ids(self) -> pa.ChunkedArray:
         path = self._folder / IDS
-        ids = read_table(path, self._id_reader).column("id")
+        ids = _read_table(path, self._id_reader).column("id")
         if len(ids) != self._n_documents or ids.null_count:
             raise damaged(path, f"{len(ids) - ids.null_count} ids of {self._n_documents} documents")
         return ids
 
     @cached_property
     def _stored(self) -> tuple[Ints, pa.ChunkedArray, pa.ChunkedArray]:
-        table = read_table(self._folder / TEXTS, self._text_reader)
+        table = _read_table(self._folder / TEXTS, self._text_reader)
         return table.column("document").to_numpy(), table.column("title"), table.column("text")
 
     def _ordered(self, at: int) -> int:
@@ -155,11 +201,41 @@ class DocumentTable:
             with self._reading:
                 batch = self._raw_reader.get_batch(n)  # type: ignore[union-attr]
             batch.validate(full=True)
-        except FAULTS as error:
+        except _FAULTS as error:
             raise damaged(path, error) from error
         if batch.num_rows != rows:
             raise damaged(path, f"batch {n} has {batch.num_rows} records, not {rows}")
         return batch.column(0)
+
+
+def _open_table(path: Path, schema: pa.Schema) -> pa.RecordBatchFileReader:
+    """An Arrow file in memory, with the columns that are expected.
+
+    Raises:
+        IndexDirError: the file is damaged.
+    """
+    try:
+        reader = pa.ipc.open_file(pa.memory_map(utf8(path)))
+        fits = reader.schema.equals(schema)
+    except _FAULTS as error:
+        raise damaged(path, error) from error
+    if not fits:
+        raise damaged(path, "its columns are others")
+    return reader
+
+
+def _read_table(path: Path, reader: pa.RecordBatchFileReader) -> pa.Table:
+    """All batches, every offset and string checked, so that no look-up reads beyond the file.
+
+    Raises:
+        IndexDirError: the file is damaged.
+    """
+    try:
+        table = reader.read_all()
+        table.validate(full=True)
+    except _FAULTS as error:
+        raise damaged(path, error) from error
+    return table
 
 
 def _write_order(path: Path, order: Ints) -> None:
