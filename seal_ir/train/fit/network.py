@@ -19,8 +19,7 @@ from seal_ir.formats.io.disk import writing
 from seal_ir.lm.adapter import adapter_matrices
 from seal_ir.lm.load import load_network
 from seal_ir.lm.soundness import first_odd
-from seal_ir.text.adapters import CONFIG, base_of
-from seal_ir.text.pretrained import ModelFiles, find_model
+from seal_ir.text.pretrained import ADAPTER_CONFIG, ModelFiles, base_of, find_model
 
 TRAINED = "trained.safetensors"
 LESS = "train again with a lower --lr, a longer --warmup or a smaller --clip"
@@ -113,7 +112,7 @@ def _with_adapter(network: Any, files: ModelFiles, rank: int) -> tuple[Any, Any]
     found = wrapper.peft_config["default"].r
     if found != rank:
         raise UsageError(
-            f"{folder / CONFIG}: the adapter has rank {found}; train it further with --lora {found}"
+            f"{folder / ADAPTER_CONFIG}: the adapter has rank {found}; train it further with --lora {found}"
         )
     return wrapper.get_base_model(), wrapper
 

@@ -12,9 +12,8 @@ from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.lm.adapter import WEIGHTS
-from seal_ir.text.adapters import CONFIG
 from seal_ir.text.description import ModelDescription
-from seal_ir.text.pretrained import ModelFiles, tokenizer_definition
+from seal_ir.text.pretrained import ADAPTER_CONFIG, ModelFiles, tokenizer_definition
 from seal_ir.train.fit.network import base_model, check_trained
 
 
@@ -72,5 +71,5 @@ def _save_adapter(folder: Path, files: ModelFiles, wrapper: Any) -> None:
         save_file(half, temporary, metadata={"format": "pt"})
         temporary.chmod(0o644)
         shutil.move(temporary, folder / WEIGHTS)
-    with atomic_writer(folder / CONFIG) as file:
+    with atomic_writer(folder / ADAPTER_CONFIG) as file:
         file.write(json_file(config, sort_keys=True, default=str))
