@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from seal_ir.errors import InputError
-from seal_ir.formats.io.files import iter_lines, shown
+from seal_ir.formats.io.files import filled_lines, shown
 from seal_ir.formats.io.folders import expand_input
 from seal_ir.formats.io.ids import id_fault, is_text
 from seal_ir.formats.io.json_records import JsonRecord
-from seal_ir.formats.io.jsonlines import Malformed, identifier, parse_object
+from seal_ir.formats.io.jsonlines import Malformed, identifier, parse_object, sound
 
 _TAG = re.compile(r"</?(?:H[1-6]|P|Table|Tr|Td|Th|Ul|Ol|Li|Dl|Dd|Dt)(?:_.*)?/?>")  # blanks in tags are `_`
 
@@ -50,14 +49,9 @@ def read_examples(path: Path) -> Iterator[NqExample]:
     Raises:
         InputError: the file cannot be read, or a line is not an example.
     """
-    for number, line in iter_lines(path):
-        if not line or line.isspace():
-            continue
+    for number, line in filled_lines(path):
         record = parse_object(line)
-        example = record if isinstance(record, Malformed) else _example(number, record)
-        if isinstance(example, Malformed):
-            raise InputError(f"{path}:{number}: {example.reason}")
-        yield example
+        yield sound(record if isinstance(record, Malformed) else _example(number, record), path, number)
 
 
 def example_files(path: Path) -> list[Path]:
@@ -75,9 +69,7 @@ def page_text(path: Path, example: NqExample) -> str:
     Raises:
         InputError: the example has neither `document_tokens` nor `document_text`, or they are something else.
     """
-    tokens = _tokens(example.record)
-    if isinstance(tokens, Malformed):
-        raise InputError(f"{path}:{example.line}: {tokens.reason}")
+    tokens = sound(_tokens(example.record), path, example.line)
     return " ".join(" ".join(tokens).split())
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from seal_ir.errors import InputError
 from seal_ir.formats.io.files import atomic_writer, shown
 from seal_ir.formats.io.ids import by_topic
 from seal_ir.formats.io.json_records import JsonRecord, json_records
-from seal_ir.formats.io.jsonlines import Malformed
+from seal_ir.formats.io.jsonlines import Malformed, sound
 
 LABELS = (
     "answer_overlap",
@@ -61,10 +60,7 @@ def write_splits(annotations: Annotations, prefix: Path) -> dict[str, int]:
 
 def _annotations(path: Path) -> Iterator[tuple[int, str, frozenset[str]]]:
     for number, qid, record in json_records(path):
-        labels = _labels(record)
-        if isinstance(labels, Malformed):
-            raise InputError(f"{path}:{number}: {labels.reason}")
-        yield number, qid, labels
+        yield number, qid, sound(_labels(record), path, number)
 
 
 def _labels(record: JsonRecord) -> frozenset[str] | Malformed:

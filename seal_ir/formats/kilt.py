@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from seal_ir.errors import InputError
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.ids import by_topic, id_fault, is_text
 from seal_ir.formats.io.json_records import JsonRecord, json_records
 from seal_ir.formats.io.json_text import json_line
-from seal_ir.formats.io.jsonlines import Malformed
+from seal_ir.formats.io.jsonlines import Malformed, sound
 
 _MARKS = ("[START_ENT]", "[END_ENT]")
 _OTHER_TEXTS = ("question", "title", "text", "query")
@@ -95,9 +94,7 @@ def _values(
 ) -> Iterator[tuple[int, str, Value]]:
     for number, qid, record in json_records(path):
         value = value_of(record) if "id" in record else Malformed('no "id"; every datapoint needs one')
-        if isinstance(value, Malformed):
-            raise InputError(f"{path}:{number}: {value.reason}")
-        yield number, qid, value
+        yield number, qid, sound(value, path, number)
 
 
 def _input(record: JsonRecord) -> str | Malformed:

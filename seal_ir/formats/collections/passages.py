@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from seal_ir.formats.io.dpr_csv import quoted_rows
-from seal_ir.formats.io.files import first_line, iter_lines, shown
+from seal_ir.formats.io.files import filled_lines, first_line, iter_lines, shown
 from seal_ir.formats.io.ids import id_fault, is_text
 from seal_ir.formats.io.jsonlines import (
     Malformed,
@@ -45,10 +45,9 @@ def read_json(
         for number, value, text in iter_texts(path):
             yield number, _with_raw(json_document(as_object(value), fields), text if keep_raw else None)
         return
-    for number, line in iter_lines(path):
-        if line and not line.isspace():
-            record = parse_object(line) if line.lstrip()[0] in "{[" else _no_json(line)
-            yield number, _with_raw(json_document(record, fields), line if keep_raw else None)
+    for number, line in filled_lines(path):
+        record = parse_object(line) if line.lstrip()[0] in "{[" else _no_json(line)
+        yield number, _with_raw(json_document(record, fields), line if keep_raw else None)
 
 
 def _no_json(line: str) -> Malformed:

@@ -84,13 +84,18 @@ def iter_lines(path: Path) -> Iterator[tuple[int, str]]:
                 raise InputError(f"{path}:{number}: not UTF-8 ({seen}); save the file as UTF-8") from error
 
 
+def filled_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """`iter_lines` without the lines that are blank, which count in the numbering."""
+    return ((number, line) for number, line in iter_lines(path) if line and not line.isspace())
+
+
 def first_line(path: Path) -> str:
     """The first line that is not blank, "" where there is none: it often tells what a file is.
 
     Raises:
         InputError: as `iter_lines`.
     """
-    return next((line for _, line in iter_lines(path) if line and not line.isspace()), "")
+    return next((line for _, line in filled_lines(path)), "")
 
 
 @contextmanager

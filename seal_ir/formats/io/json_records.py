@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from seal_ir.errors import InputError
-from seal_ir.formats.io.files import iter_lines, shown
+from seal_ir.formats.io.files import filled_lines, shown
 from seal_ir.formats.io.ids import is_text
-from seal_ir.formats.io.jsonlines import Malformed, as_object, identifier, iter_values, parse_object
+from seal_ir.formats.io.jsonlines import Malformed, as_object, identifier, iter_values, parse_object, sound
 
 ID_KEYS = ("id", "qid", "_id")
 TEXT_KEYS = ("question", "title", "text", "input", "query")
@@ -26,7 +26,7 @@ def json_records(path: Path) -> Iterator[tuple[int, str, JsonRecord]]:
     Raises:
         InputError: a line is not a JSON object, its id cannot be used, or only some records have one.
     """
-    lines = ((number, line) for number, line in iter_lines(path) if line and not line.isspace())
+    lines = filled_lines(path)
     return _identified(path, ((number, number - 1, parse_object(line)) for number, line in lines))
 
 
@@ -45,17 +45,14 @@ def _identified(
 ) -> Iterator[tuple[int, str, JsonRecord]]:
     numbered: bool | None = None
     for line, position, record in records:
-        if isinstance(record, Malformed):
-            raise InputError(f"{path}:{line}: {record.reason}")
-        qid = identifier(record, ID_KEYS)
-        if isinstance(qid, Malformed):
-            raise InputError(f"{path}:{line}: {qid.reason}")
+        known = sound(record, path, line)
+        qid = sound(identifier(known, ID_KEYS), path, line)
         if numbered not in (None, qid is None):
             raise InputError(
                 f"{path}:{line}: some records have an id and some have none; give all of them one"
             )
         numbered = qid is None
-        yield line, str(position) if qid is None else qid, record
+        yield line, str(position) if qid is None else qid, known
 
 
 def text_of(record: JsonRecord) -> str | Malformed:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple, TextIO, TypeVar
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.compression import open_bytes
@@ -14,6 +14,7 @@ from seal_ir.formats.io.files import BOM, iter_lines, open_text, shown
 from seal_ir.formats.io.ids import id_fault
 from seal_ir.formats.io.pipes import rereadable
 
+Value = TypeVar("Value")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 _WINDOW = 1 << 20
@@ -24,6 +25,17 @@ class Malformed(NamedTuple):
     """A record that cannot be used, and why."""
 
     reason: str
+
+
+def sound(value: Value | Malformed, path: Path, line: int) -> Value:
+    """The value itself.
+
+    Raises:
+        InputError: it is malformed; says where and why.
+    """
+    if isinstance(value, Malformed):
+        raise InputError(f"{path}:{line}: {value.reason}")
+    return value
 
 
 def parse_object(text: str) -> dict[str, object] | Malformed:

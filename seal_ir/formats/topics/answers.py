@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.ids import by_topic
-from seal_ir.formats.io.json_records import JsonRecord, answers_of
-from seal_ir.formats.io.jsonlines import Malformed
+from seal_ir.formats.io.json_records import answers_of
+from seal_ir.formats.io.jsonlines import sound
 from seal_ir.formats.io.pipes import rereadable
 from seal_ir.formats.kilt import read_kilt_answers
 from seal_ir.formats.topics.topics import QUESTIONS, RECORDS, resolve_format
@@ -33,17 +33,11 @@ def read_answers(path: Path, answers_format: str = "auto") -> dict[str, list[str
 
 def _read(path: Path, name: str) -> Answers:
     if name in RECORDS:
-        return _records(path, RECORDS[name](path))
+        return (
+            (line, qid, sound(answers_of(record), path, line)) for line, qid, record in RECORDS[name](path)
+        )
     if name in QUESTIONS:
         return ((record.line, record.qid, record.answers) for record in QUESTIONS[name](path))
     if name == "kilt":
         return read_kilt_answers(path)
     raise InputError(f'{path}:1: topics without answers; name a file of JSON lines with "qid" and "answers"')
-
-
-def _records(path: Path, records: Iterable[tuple[int, str, JsonRecord]]) -> Answers:
-    for line, qid, record in records:
-        answers = answers_of(record)
-        if isinstance(answers, Malformed):
-            raise InputError(f"{path}:{line}: {answers.reason}")
-        yield line, qid, answers

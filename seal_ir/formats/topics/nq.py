@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.dpr_csv import quoted_rows
-from seal_ir.formats.io.files import iter_lines, shown
-from seal_ir.formats.io.jsonlines import Malformed
+from seal_ir.formats.io.files import filled_lines, shown
+from seal_ir.formats.io.jsonlines import sound
 
 
 class NqRecord(NamedTuple):
@@ -29,9 +29,7 @@ def read_nq(path: Path) -> Iterator[NqRecord]:
     Raises:
         InputError: the file cannot be read, or a line is not a question, a tab and a list of strings.
     """
-    for number, line in iter_lines(path):
-        if not line or line.isspace():
-            continue
+    for number, line in filled_lines(path):
         parsed = parse_nq_line(line)
         if parsed is None:
             raise InputError(
@@ -47,9 +45,8 @@ def read_dpr_csv(path: Path) -> Iterator[NqRecord]:
     Raises:
         InputError: the file cannot be read, or a row is not a question and a list of strings.
     """
-    for number, (line, cells) in enumerate(quoted_rows(path)):
-        if isinstance(cells, Malformed):
-            raise InputError(f"{path}:{line}: {cells.reason}")
+    for number, (line, row) in enumerate(quoted_rows(path)):
+        cells = sound(row, path, line)
         answers = _string_list(cells[1].strip()) if len(cells) == 2 else None
         if answers is None:
             seen = shown("\t".join(cells))

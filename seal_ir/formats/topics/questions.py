@@ -11,7 +11,7 @@ from typing import NamedTuple
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import first_line, shown
 from seal_ir.formats.io.json_records import json_records, text_of
-from seal_ir.formats.io.jsonlines import Malformed
+from seal_ir.formats.io.jsonlines import sound
 from seal_ir.formats.io.pipes import rereadable
 from seal_ir.formats.runs.trec import read_qrels
 from seal_ir.formats.topics.topics import read_topics
@@ -38,9 +38,7 @@ def paired_questions(path: Path) -> Iterator[Known]:
     if is_json_array(path):
         raise InputError(f'{path}: a JSON array; write JSON lines with "question" and "positive_ids"')
     for line, _, record in json_records(path):
-        question = text_of(record)
-        if isinstance(question, Malformed):
-            raise InputError(f"{path}:{line}: {question.reason}")
+        question = sound(text_of(record), path, line)
         name = next((name for name in _POSITIVES if name in record), _POSITIVES[0])
         docids = record.get(name)
         if not isinstance(docids, list) or not all(isinstance(docid, str) and docid for docid in docids):

@@ -8,10 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.io.files import iter_lines, shown
+from seal_ir.formats.io.files import filled_lines, shown
 from seal_ir.formats.io.ids import by_topic, id_fault
-from seal_ir.formats.io.json_records import JsonRecord, array_records, json_records, text_of
-from seal_ir.formats.io.jsonlines import Malformed, iter_values, parse_object
+from seal_ir.formats.io.json_records import array_records, json_records, text_of
+from seal_ir.formats.io.jsonlines import Malformed, iter_values, parse_object, sound
 from seal_ir.formats.io.pipes import rereadable
 from seal_ir.formats.kilt import is_kilt, read_inputs, read_kilt
 from seal_ir.formats.topics.keyed import is_keyed, read_keyed
@@ -80,9 +80,7 @@ def detect_format(path: Path) -> str:
     Raises:
         InputError: the file cannot be read or is blank, or the line fits none of them.
     """
-    for number, line in iter_lines(path):
-        if not line or line.isspace():
-            continue
+    for number, line in filled_lines(path):
         if line.lstrip().startswith("{"):
             return _object_format(path, line)
         if _NQ.match(line) and parse_nq_line(line) is not None:
@@ -113,16 +111,14 @@ def _object_format(path: Path, line: str) -> str:
 
 def _read(path: Path, name: str) -> Texts:
     if name in RECORDS:
-        return _texts(path, RECORDS[name](path))
+        return ((line, qid, sound(text_of(record), path, line)) for line, qid, record in RECORDS[name](path))
     if name in QUESTIONS:
         return ((record.line, record.qid, record.question) for record in QUESTIONS[name](path))
     return _TEXTS[name](path)
 
 
 def _read_tsv(path: Path) -> Texts:
-    for number, line in iter_lines(path):
-        if not line or line.isspace():
-            continue
+    for number, line in filled_lines(path):
         cells = line.split("\t")
         if len(cells) != 2:
             raise InputError(
@@ -132,14 +128,6 @@ def _read_tsv(path: Path) -> Texts:
         if fault:
             raise InputError(f"{path}:{number}: the topic id {fault}")
         yield number, cells[0], cells[1]
-
-
-def _texts(path: Path, records: Iterable[tuple[int, str, JsonRecord]]) -> Texts:
-    for line, qid, record in records:
-        text = text_of(record)
-        if isinstance(text, Malformed):
-            raise InputError(f"{path}:{line}: {text.reason}")
-        yield line, qid, text
 
 
 RECORDS = {"jsonl": json_records, "map-json": read_keyed, "dpr-json": array_records}  # readers by format
