@@ -54,5 +54,4 @@ def _one_thread() -> None:
         set_num_threads(1)
 
 
-if hasattr(os, "register_at_fork"):  # Windows has no fork
-    os.register_at_fork(after_in_child=_one_thread)
+os.register_at_fork(after_in_child=_one_thread)

@@ -28,7 +28,7 @@ def usable_cores(root: Path = Path("/")) -> int:
     Args:
         root: where /proc and /sys are.
     """
-    has_affinity = hasattr(os, "sched_getaffinity")  # macOS and Windows have none
+    has_affinity = hasattr(os, "sched_getaffinity")  # macOS has none
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     return max(1, min([cores, *(math.ceil(quota) for quota in _quotas(root))]))
 

@@ -25,7 +25,7 @@ NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class SplitCounts:
     """Where the examples of a split went; their sum is what was read.
 
     Attributes:
@@ -78,7 +78,7 @@ class _Pages:
 
 def convert(
     train: Path, dev: Path, output: Path, *, long_answers: bool, tell: Callable[[str], object]
-) -> Mapping[str, Counts]:
+) -> Mapping[str, SplitCounts]:
     """Writes the files of `NAMES` below a folder, all of them or none; returns counts by split.
 
     One example is in memory at a time, and the names and ids of the pages so far.
@@ -120,7 +120,7 @@ def _add(
     pages: _Pages,
     write: Callable[[NqExample, str], None],
     long_answers: bool,
-) -> Counts:
+) -> SplitCounts:
     counts: Counter[str] = Counter()
     before = len(pages.written)
     for path, example in examples:
@@ -133,7 +133,7 @@ def _add(
         else:
             counts["written"] += 1
             write(example, docid)
-    return Counts(**counts, documents=len(pages.written) - before)
+    return SplitCounts(**counts, documents=len(pages.written) - before)
 
 
 def _examples(paths: Iterable[Path]) -> Iterator[tuple[Path, NqExample]]:

@@ -188,13 +188,13 @@ class PublishedCollection:
     def _fields(self, number: int, ids: list[int]) -> tuple[list[int] | None, list[int]]:
         """Title, None where there is no delimiter, and body."""
         width = len(self._delimiter)
-        for at in _places(ids, self._delimiter[0]):
+        for at in _positions(ids, self._delimiter[0]):
             if ids[at : at + width] == self._delimiter:
                 return ids[:at], ids[at + width :]
         return None, ids
 
 
-def _places(ids: Sequence[int], token: int) -> Iterator[int]:
+def _positions(ids: Sequence[int], token: int) -> Iterator[int]:
     at = -1
     try:
         while True:

@@ -215,10 +215,9 @@ def _print_result(
     if args.list_empty:
         for docid in collection.empty_ids:
             print(f"empty: {docid}")
-    size = sum(int(entry["size"]) for entry in manifest.files.values())
     print(
         f"{args.index}: {manifest.n_documents:,} documents, {manifest.n_tokens:,} tokens, "
-        f"{size:,} bytes, {seconds:.1f} s"
+        f"{manifest.n_bytes:,} bytes, {seconds:.1f} s"
     )
 
 

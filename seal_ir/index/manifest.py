@@ -78,6 +78,11 @@ class Manifest:
         return sum(segment.n_tokens for segment in self.segments)
 
     @property
+    def n_bytes(self) -> int:
+        """Bytes on disk, the manifest excepted."""
+        return sum(int(entry["size"]) for entry in self.files.values())
+
+    @property
     def further_fields(self) -> tuple[str, ...]:
         """The fields beside title and body, in the order of their symbols."""
         return self.fields[len(FIELDS) :]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.extensions import NATIVE
 from seal_ir.index.engine import EngineSpec, build_memory
+from seal_ir.index.native import MAX_SUFFIXES
 
 MAX_NARROW = 1 << 16  # distinct symbols that sort as two bytes each
 MAX_SEGMENT_TOKENS = 1 << 30
-_MAX_SUFFIX_BYTES = (1 << 31) - 1  # of the text that libdivsufsort sorts
 LEAST_TOKENS = 1 << 18  # a budget that holds no segment of as many is refused
 # Of the process that reads: interpreter and a batch of documents, tokenizer, ids and a segment's own tables.
 # SmolLM2's tokenizer (49,152 tokens) takes 88 MiB, the whole process 171 MiB, and 80 bytes a document.
@@ -45,7 +45,7 @@ def segment_limit(spec: EngineSpec, n_distinct: int) -> int:
     """The most tokens that one segment may have: half as many where its symbols do not fit two bytes."""
     if spec.name != NATIVE:
         return MAX_SEGMENT_TOKENS
-    return _MAX_SUFFIX_BYTES // (4 if n_distinct > MAX_NARROW else 2)
+    return MAX_SUFFIXES // (4 if n_distinct > MAX_NARROW else 2)
 
 
 def segment_memory(spec: EngineSpec, size: Size) -> int:

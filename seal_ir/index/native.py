@@ -84,7 +84,7 @@ def _divsufsort() -> Any:
     package = find_spec("pydivsufsort")
     folders = list(package.submodule_search_locations or ()) if package else []
     for folder in folders:
-        for name in ("libdivsufsort.so.3.0.1", "libdivsufsort.dylib", "libdivsufsort.dll"):
+        for name in ("libdivsufsort.so.3.0.1", "libdivsufsort.dylib"):
             library = Path(folder) / name
             if library.is_file():
                 function = ctypes.CDLL(str(library)).divsufsort

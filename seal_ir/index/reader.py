@@ -281,10 +281,6 @@ class Index:
                 sizes[part] = sizes.get(part, 0) + n_bytes
         return sizes
 
-    def size_in_bytes(self) -> int:
-        """Bytes on disk, the manifest excepted."""
-        return sum(int(entry["size"]) for entry in self.manifest.files.values())
-
     def _segment_of(self, numbers: Ints) -> Ints:
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < self.n_documents:
             raise IndexError(f"documents {numbers.min()}..{numbers.max()} outside [0, {self.n_documents})")

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from seal_ir.errors import UsageError
-from seal_ir.formats.io.outputs import clear_left, locked, make_parents, opened, remove
+from seal_ir.formats.io.outputs import clear_left, handle_of, locked, make_parents, remove
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def working_folder(directory: Path) -> Iterator[Path]:
     make_parents(directory)
     working = directory.with_name(f".{directory.name}.building")
     working.mkdir(exist_ok=True)
-    with opened(working) as handle:
+    with handle_of(working) as handle:
         if not locked(handle, working):
             raise built_elsewhere(directory)
         try:

@@ -30,7 +30,7 @@ def value_lengths(find: Find, locate: Locate, marks: Marks) -> Ints:
         lengths = [np.bincount(found.ends - 1) for found in _located(find, locate, marks.end)]
     else:
         # Values of one field never overlap: in reading order the n-th start belongs to the n-th end.
-        starts, ends = (_places(find, locate, symbol) for symbol in marks)
+        starts, ends = (_positions(find, locate, symbol) for symbol in marks)
         lengths = [np.bincount(ends - starts, minlength=1)]
     counts = np.zeros(max(map(len, lengths), default=1), dtype=np.int64)
     for some in lengths:
@@ -38,7 +38,7 @@ def value_lengths(find: Find, locate: Locate, marks: Marks) -> Ints:
     return counts
 
 
-def _places(find: Find, locate: Locate, symbol: int) -> Ints:
+def _positions(find: Find, locate: Locate, symbol: int) -> Ints:
     """Where a symbol occurs, as one number each that grows in reading order."""
     found = [part.documents << 32 | part.ends for part in _located(find, locate, symbol)]
     return np.sort(np.concatenate([np.empty(0, np.int64), *found]))

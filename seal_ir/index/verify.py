@@ -39,8 +39,7 @@ def verify_index(
     """
     index = Index(directory, check="bytes")
     manifest = index.manifest
-    n_bytes = sum(int(entry["size"]) for entry in manifest.files.values())
-    say(f"{len(manifest.files)} files, {n_bytes:,} bytes: every size and checksum agrees")
+    say(f"{len(manifest.files)} files, {manifest.n_bytes:,} bytes: every size and checksum agrees")
     total = index.n_documents
     chosen: list[int] | range = range(total)
     if n_documents is not None and n_documents < total:

@@ -13,7 +13,7 @@ import torch
 from seal_ir.baselines.pseudo_queries import __main__ as pseudo_queries
 from seal_ir.baselines.pseudo_queries import writing
 from seal_ir.baselines.pseudo_queries.choosing import Counts, kept
-from seal_ir.formats.topics.questions import normalised
+from seal_ir.formats.topics.questions import question_words
 from seal_ir.formats.topics.topics import read_topics
 from tests.helpers import tiny
 from tests.helpers.commands import Result, Runner, assert_fault
@@ -251,7 +251,7 @@ def test_draws_follow_the_ten_likeliest() -> None:
 @pytest.mark.data
 @pytest.mark.skipif(not os.environ.get("SEAL_IR_DATA"), reason="needs SEAL_IR_DATA")
 def test_the_examples_are_no_questions_of_the_data() -> None:
-    asked = {normalised(question) for _, _, question in writing._EXAMPLES}
+    asked = {question_words(question) for _, _, question in writing._EXAMPLES}
     topics = Path(os.environ["SEAL_IR_DATA"]) / "topics"
     for path in sorted(topics.glob("*.tsv")):
-        assert not asked & {normalised(query.text) for query in read_topics(path)}, path
+        assert not asked & {question_words(query.text) for query in read_topics(path)}, path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seal_ir.formats.topics.questions import normalised
+from seal_ir.formats.topics.questions import question_words
 
 
 @pytest.mark.parametrize(
@@ -19,9 +19,9 @@ from seal_ir.formats.topics.questions import normalised
         ("", ""),
     ],
 )
-def test_normalised(question: str, words: str) -> None:
-    assert normalised(question) == words
+def test_question_words(question: str, words: str) -> None:
+    assert question_words(question) == words
 
 
 def test_accents_tell_questions_apart() -> None:
-    assert normalised("Über Åß") != normalised("uber As")
+    assert question_words("Über Åß") != question_words("uber As")

@@ -54,7 +54,7 @@ def test_the_files_are_those_of_the_manifest(original: Path) -> None:
     assert len(manifest.segments) == 2
     assert set(content(original)) == {*manifest.files, MANIFEST}
     assert set(FILES) == {plain(name) for name in manifest.files}
-    assert Index(original).size_in_bytes() == sum(map(len, content(original).values())) - len(
+    assert Index(original).manifest.n_bytes == sum(map(len, content(original).values())) - len(
         (original / MANIFEST).read_bytes()
     )
 

@@ -22,8 +22,8 @@ from seal_ir.formats.topics.questions import (
     Known,
     excluded_questions,
     judged_questions,
-    normalised,
     paired_questions,
+    question_words,
 )
 from seal_ir.lm.torch_threads import use_threads
 from seal_ir.options import CommandParser, add_batch_size, add_threads
@@ -83,7 +83,7 @@ def main(arguments: list[str]) -> int:
             questions.setdefault(docid, []).append(question)
     n_written = _write(args, to_read, questions) if args.model else 0
     useless = excluded | {""}
-    if all(normalised(text) in useless for texts in questions.values() for text in texts):
+    if all(question_words(text) in useless for texts in questions.values() for text in texts):
         raise InputError(f"{args.output}: every question is excluded, or none was written; nothing to add")
     counts = Counts()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from seal_ir.formats.topics.questions import normalised
+from seal_ir.formats.topics.questions import question_words
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ def kept(questions: Iterable[str], excluded: frozenset[str], counts: Counts) -> 
     """The questions of one document that are written: each once, none that is excluded; all are counted."""
     chosen: dict[str, str] = {}
     for question in questions:
-        words = normalised(question)
+        words = question_words(question)
         if words in excluded:
             counts.excluded += 1
             counts.excluded_words.add(words)

@@ -176,7 +176,7 @@ def sync(paths: Iterable[Path]) -> None:
         OSError: it cannot.
     """
     for path in paths:
-        with opened(path) as handle:
+        with handle_of(path) as handle:
             try:
                 os.fsync(handle)
             except OSError as error:
@@ -189,7 +189,7 @@ def clear_left(folder: Path, names: re.Pattern[str] = _TEMPORARY) -> None:
     with suppress(OSError), os.scandir(folder) as entries:
         left = [Path(entry.path) for entry in entries if names.fullmatch(entry.name)]
         for path in left:
-            with suppress(OSError), opened(path) as handle:
+            with suppress(OSError), handle_of(path) as handle:
                 if locked(handle, path):
                     remove(path)
 
@@ -204,7 +204,7 @@ def remove(path: Path) -> None:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[int]:
+def handle_of(path: Path) -> Iterator[int]:
     """Handle of a file or folder; a link is none.
 
     Raises:

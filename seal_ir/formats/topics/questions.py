@@ -70,7 +70,7 @@ def is_json_array(path: Path) -> bool:
     return first_line(path).lstrip().startswith("[")
 
 
-def normalised(question: str) -> str:
+def question_words(question: str) -> str:
     """The words of a question in lower case, one blank between them: equal for equal questions."""
     return _NOT_WORDS.sub(" ", unicodedata.normalize("NFKC", question).lower()).strip()
 
@@ -81,4 +81,4 @@ def excluded_questions(paths: Iterable[Path]) -> frozenset[str]:
     Raises:
         InputError: a file breaks its format.
     """
-    return frozenset(normalised(query.text) for path in paths for query in read_topics(path))
+    return frozenset(question_words(query.text) for path in paths for query in read_topics(path))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seal_ir.errors import UsageError, check_least
-from seal_ir.formats.topics.questions import normalised
+from seal_ir.formats.topics.questions import question_words
 from seal_ir.records import BODY, TITLE, Document
 from seal_ir.train.data.pairs import UNSUPERVISED, Pair
 from seal_ir.train.data.spans import Words, biased_spans, uniform_starts, words_of
@@ -98,8 +98,8 @@ def document_examples(document: Document, options: ExampleOptions, rng: np.rando
 
 def _pair_values(pair: Pair, options: ExampleOptions, rng: np.random.Generator) -> list[Example]:
     """Question -> value; the question itself is no target, which would teach to copy it."""
-    question = normalised(pair.question)
-    further = [(field, value) for field, value in pair.further if normalised(value) != question]
+    question = question_words(pair.question)
+    further = [(field, value) for field, value in pair.further if question_words(value) != question]
     return [
         Example(pair.question, value, field, pair.kind)
         for field, values in _by_field(further).items()

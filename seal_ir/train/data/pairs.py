@@ -13,7 +13,7 @@ from seal_ir.formats.io.files import first_line, shown
 from seal_ir.formats.io.ids import is_text
 from seal_ir.formats.io.json_records import JsonRecord, array_records, text_of
 from seal_ir.formats.io.jsonlines import Malformed, parse_object
-from seal_ir.formats.topics.questions import normalised
+from seal_ir.formats.topics.questions import question_words
 from seal_ir.records import Document
 
 SUPERVISED, UNSUPERVISED, DISTANT = "supervised", "unsupervised", "distant"
@@ -104,11 +104,11 @@ def resolve(
 
 
 def distinct(pairs: Iterable[Pair], excluded: frozenset[str], counts: PairCounts) -> Iterator[Pair]:
-    """Each question and passage once, without the questions whose `normalised` form is excluded."""
+    """Each question and passage once, without the questions whose `question_words` form is excluded."""
     seen: set[int] = set()
     left_out: set[str] = set()
     for pair in pairs:
-        question = normalised(pair.question)
+        question = question_words(pair.question)
         key = hash((question, pair.title, pair.text, pair.further))
         if question in excluded:
             left_out.add(question)
