@@ -19,7 +19,7 @@ from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.runs.trec import RunWriter
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.options import CommandParser, add_threads
 from seal_ir.progress import Progress
 from seal_ir.records import Hit, Query

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from seal_ir.config import DEFAULT_BATCH_SIZE
-from seal_ir.formats.topics.topics import TOPICS_FORMATS
+from seal_ir.formats.topics.reading import TOPICS_FORMATS
 from seal_ir.options import add_batch_size, add_threads
 
 

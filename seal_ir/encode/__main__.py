@@ -18,7 +18,7 @@ from seal_ir.encode.vectors import useful
 from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.resolve import Places, resolve_topics
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.registry import index_directory, index_for
 from seal_ir.keys.files import KeyWriter, file_to_write, made_beside
 from seal_ir.keys.provenance import KeysMade, write_made

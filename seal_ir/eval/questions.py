@@ -18,7 +18,7 @@ from seal_ir.formats.kilt import read_provenance
 from seal_ir.formats.runs.pages import fold_docids, fold_qrels
 from seal_ir.formats.runs.trec import has_datapoints, read_qrels
 from seal_ir.formats.topics.answers import read_answers
-from seal_ir.formats.topics.topics import detect_format, read_topics
+from seal_ir.formats.topics.reading import detect_format, read_topics
 
 logger = logging.getLogger(__name__)
 

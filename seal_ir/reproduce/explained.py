@@ -13,7 +13,7 @@ from seal_ir.eval.tables import versions
 from seal_ir.eval.texts import index_directory
 from seal_ir.formats.io.json_text import json_file, json_line
 from seal_ir.formats.io.resolve import Places
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.reader import Index
 from seal_ir.rank.ranker import rank
 from seal_ir.records import QUERY, Query, Ranked, ScoredKey

@@ -16,7 +16,7 @@ from seal_ir.eval.tables import Comparison, Interval, Result, Statistics, Table
 from seal_ir.eval.texts import Texts, index_directory, index_texts
 from seal_ir.formats.io.files import atomic_writer, is_file
 from seal_ir.formats.io.resolve import Places, resolve_topics
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.pyserini_plugin import is_lucene_index, lucene_texts
 from seal_ir.reproduce.costs import LABELS, index_gb, search_cost
 from seal_ir.reproduce.spec import Row, TableSpec, Topics

@@ -21,7 +21,7 @@ import numpy as np
 
 from seal_ir.config import PRESETS
 from seal_ir.formats.io.resolve import Places, resolve_topics
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index
 from seal_ir.published import rank as published

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.formats.io.resolve import Places, resolve_topics
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.registry import registered
 
 SMOL, SMALL, LARGE = "smollm2-135m", "bart-small", "bart-large"

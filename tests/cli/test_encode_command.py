@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from seal_ir.encode.__main__ import main as encode
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.reader import Index
 from seal_ir.keys.files import made_beside
 from seal_ir.keys.provenance import read_made

@@ -19,7 +19,7 @@ from seal_ir.eval.answers import holds_answer
 from seal_ir.formats.collections.collection import Collection
 from seal_ir.formats.runs.trec import RunWriter, read_run
 from seal_ir.formats.topics.answers import read_answers
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.records import Hit
 from tests.helpers import tiny
 

@@ -18,7 +18,7 @@ from seal_ir.formats.io.dpr_csv import quoted_rows
 from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.formats.runs.pages import first_hits, fold_hits
 from seal_ir.formats.runs.trec import RunWriter, read_run, strictly_decreasing, trec_order
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.records import Document, Hit, Query
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)

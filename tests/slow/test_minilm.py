@@ -15,7 +15,7 @@ from seal_ir.baselines.dense.encoders import MEAN, SENTENCE, find_encoder
 from seal_ir.baselines.dense.encoding import PassageEncoder, encode, load_encoder
 from seal_ir.formats.collections.collection import Collection
 from seal_ir.formats.runs.trec import read_run
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.records import Document
 
 DEMO = Path(__file__).parents[2] / "collections" / "demo"

@@ -10,7 +10,7 @@ import pytest
 from seal_ir.config import PRESETS, DecodeConfig, SearchConfig
 from seal_ir.decode.beam import decode
 from seal_ir.formats.collections.collection import Collection
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.builder import build_index
 from seal_ir.index.reader import Index
 from seal_ir.lm.protocols import Generator

@@ -19,7 +19,7 @@ from seal_ir.baselines.gar import read_expanded
 from seal_ir.baselines.generating import load_writer
 from seal_ir.errors import UsageError
 from seal_ir.formats.runs.trec import read_run
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.records import Hit, Query
 from tests.helpers import tiny
 from tests.helpers.commands import Result, Runner, assert_fault

@@ -13,7 +13,7 @@ from seal_ir.baselines.bm25 import Bm25Config
 from seal_ir.baselines.gar import GarConfig, named_expansions, read_expanded, search_expanded
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.io.resolve import Places
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.records import Hit, Query
 
 TOPICS = [Query("7", "who is the owner"), Query("3", "Where is  Etna"), Query("0", "")]

@@ -14,7 +14,7 @@ from seal_ir.baselines.pseudo_queries import __main__ as pseudo_queries
 from seal_ir.baselines.pseudo_queries import writing
 from seal_ir.baselines.pseudo_queries.choosing import Counts, kept
 from seal_ir.formats.topics.questions import question_words
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from tests.helpers import tiny
 from tests.helpers.commands import Result, Runner, assert_fault
 from tests.helpers.piping import pipes

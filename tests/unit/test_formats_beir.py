@@ -12,7 +12,7 @@ from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections.collection import Collection
 from seal_ir.formats.collections.kinds import ALIASES
 from seal_ir.formats.runs.trec import read_qrels
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.__main__ import main as index
 from seal_ir.records import Document, Query
 from tests.helpers import tiny

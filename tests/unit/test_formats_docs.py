@@ -8,7 +8,7 @@ from pathlib import Path
 from seal_ir.formats.collections.collection import Collection, collection_kinds
 from seal_ir.formats.runs.trec import OUTPUT_FORMATS, RunWriter, read_qrels, read_run
 from seal_ir.formats.topics.answers import read_answers
-from seal_ir.formats.topics.topics import TOPICS_FORMATS, detect_format, read_topics
+from seal_ir.formats.topics.reading import TOPICS_FORMATS, detect_format, read_topics
 from seal_ir.records import Hit
 
 PAGE = Path(__file__).parents[2] / "docs" / "formats.md"

@@ -14,7 +14,7 @@ from seal_ir.errors import InputError
 from seal_ir.formats.collections.collection import Collection, Counts, ReadOptions
 from seal_ir.formats.io import dpr_csv as quoted
 from seal_ir.formats.topics.answers import read_answers
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.records import Document, Query
 
 HEADER = "id\ttext\ttitle"

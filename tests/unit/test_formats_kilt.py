@@ -12,7 +12,7 @@ from seal_ir.errors import InputError
 from seal_ir.formats.kilt import provenance_qrels, read_guesses, read_provenance
 from seal_ir.formats.runs.trec import RunWriter, read_qrels
 from seal_ir.formats.topics.answers import read_answers
-from seal_ir.formats.topics.topics import datapoint_inputs, read_topics
+from seal_ir.formats.topics.reading import datapoint_inputs, read_topics
 from seal_ir.records import Hit, Query
 
 MARKED = " Who was [START_ENT] Ann [END_ENT]\nborn to? "

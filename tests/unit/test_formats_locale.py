@@ -10,7 +10,7 @@ import locale, sys
 from pathlib import Path
 from seal_ir.errors import InputError
 from seal_ir.formats.collections.collection import Collection
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.formats.runs.trec import RunWriter, read_run
 from seal_ir.records import Hit
 folder = Path(sys.argv[1])

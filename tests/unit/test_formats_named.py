@@ -11,7 +11,7 @@ import pytest
 from seal_ir.errors import InputError
 from seal_ir.formats.io import resolve as named
 from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_qrels, resolve_topics
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.registry import registered
 from seal_ir.text.pretrained import find_model
 

@@ -16,7 +16,7 @@ from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections.collection import Collection
 from seal_ir.formats.runs.trec import read_qrels
 from seal_ir.formats.topics.questions import paired_questions
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.records import Document, Query
 from tests.helpers.commands import Runner, assert_fault
 

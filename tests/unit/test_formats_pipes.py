@@ -30,7 +30,7 @@ from seal_ir.formats.io.pipes import KeptPipe, open_file, rereadable
 from seal_ir.formats.runs.trec import read_qrels, read_run
 from seal_ir.formats.topics.answers import read_answers
 from seal_ir.formats.topics.questions import excluded_questions, paired_questions
-from seal_ir.formats.topics.topics import datapoint_inputs, detect_format, read_topics
+from seal_ir.formats.topics.reading import datapoint_inputs, detect_format, read_topics
 from tests.helpers.piping import Piped, pipes
 
 PACK: dict[str, Callable[[bytes], bytes]] = {

@@ -10,7 +10,7 @@ import pytest
 from seal_ir.errors import InputError
 from seal_ir.formats.runs.trec import read_qrels
 from seal_ir.formats.topics.answers import read_answers
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.records import Query
 
 ROBUST = """

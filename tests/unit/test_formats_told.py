@@ -13,7 +13,7 @@ from seal_ir.eval.rankings import read_rankings
 from seal_ir.formats.collections.collection import Collection, ReadOptions, read_ids
 from seal_ir.formats.runs.trec import read_qrels, read_run
 from seal_ir.formats.topics.answers import read_answers
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 
 LONG = "9" * 5000
 MARK = "\ufeff"

@@ -10,7 +10,7 @@ import pytest
 
 from seal_ir.errors import InputError
 from seal_ir.formats.topics.answers import read_answers
-from seal_ir.formats.topics.topics import detect_format, read_topics
+from seal_ir.formats.topics.reading import detect_format, read_topics
 from seal_ir.records import Query
 
 TOPICS = [Query("301", "organized crime"), Query("2_a", "polio, \u201cand after\u201d")]

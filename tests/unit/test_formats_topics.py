@@ -11,7 +11,7 @@ import zstandard
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.topics.answers import read_answers
-from seal_ir.formats.topics.topics import TOPICS_FORMATS, detect_format, read_topics, resolve_format
+from seal_ir.formats.topics.reading import TOPICS_FORMATS, detect_format, read_topics, resolve_format
 from seal_ir.records import Query
 
 

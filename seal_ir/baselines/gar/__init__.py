@@ -9,7 +9,7 @@ from pathlib import Path
 from seal_ir.errors import InputError, UsageError, check_least
 from seal_ir.formats.io.files import is_file, shown
 from seal_ir.formats.io.resolve import Places
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.records import Hit, Query
 from seal_ir.search.bm25 import Bm25Config, search
 from seal_ir.search.fusion import fuse_ranks

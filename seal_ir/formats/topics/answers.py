@@ -11,7 +11,7 @@ from seal_ir.formats.io.json_records import answers_of
 from seal_ir.formats.io.jsonlines import sound
 from seal_ir.formats.io.pipes import rereadable
 from seal_ir.formats.kilt import read_kilt_answers
-from seal_ir.formats.topics.topics import QUESTIONS, RECORDS, resolve_format
+from seal_ir.formats.topics.reading import QUESTIONS, RECORDS, resolve_format
 
 Answers = Iterator[tuple[int, str, list[str]]]
 

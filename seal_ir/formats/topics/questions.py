@@ -14,7 +14,7 @@ from seal_ir.formats.io.json_records import json_records, text_of
 from seal_ir.formats.io.jsonlines import sound
 from seal_ir.formats.io.pipes import rereadable
 from seal_ir.formats.runs.trec import read_qrels
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 
 _POSITIVES = ("positive_ids", "positives")
 _NOT_WORDS = re.compile(r"[\W_]+")

@@ -17,7 +17,7 @@ from seal_ir.eval.answers import first_ranks, usable
 from seal_ir.eval.texts import bodies_of, index_texts
 from seal_ir.formats.runs.trec import read_qrels
 from seal_ir.formats.topics.answers import read_answers
-from seal_ir.formats.topics.topics import read_topics
+from seal_ir.formats.topics.reading import read_topics
 from seal_ir.lm.load import wire
 from seal_ir.lm.protocols import Generator
 from seal_ir.records import Query
