@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from seal_ir.formats.io.files import filled_lines, shown
-from seal_ir.formats.io.folders import expand_input
+from seal_ir.formats.io.folders import find_documents
 from seal_ir.formats.io.ids import id_fault, is_text
 from seal_ir.formats.io.json_records import JsonRecord
 from seal_ir.formats.io.jsonlines import Malformed, identifier, parse_object, sound
@@ -60,7 +60,7 @@ def example_files(path: Path) -> list[Path]:
     Raises:
         InputError: there is none.
     """
-    return expand_input(path, (".jsonl",))
+    return find_documents(path, (".jsonl",)).paths
 
 
 def page_text(path: Path, example: NqExample) -> str:

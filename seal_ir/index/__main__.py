@@ -23,7 +23,7 @@ from seal_ir.index.manifest import Manifest
 from seal_ir.index.memory import MAX_SEGMENT_TOKENS, parse_size
 from seal_ir.index.pyserini_options import IGNORED, REFUSED
 from seal_ir.index.reader import Index
-from seal_ir.index.segmenting import Progress
+from seal_ir.index.segmenting import PhaseReport
 from seal_ir.index.stats import as_table, statistics
 from seal_ir.index.verify import SAMPLE, verify_index
 from seal_ir.options import CommandParser, add_ignored, add_refused, add_threads
@@ -221,7 +221,7 @@ def _print_result(
     )
 
 
-def _reporter() -> Progress:
+def _reporter() -> PhaseReport:
     """Tells of the build's phases on stderr: of each new one, and then every ten seconds."""
     started = shown = time.monotonic()
     current = ""

@@ -22,7 +22,7 @@ from seal_ir.index.manifest import (
     tokenizer_name,
 )
 from seal_ir.index.memory import MAX_SEGMENT_TOKENS, Budget, Size
-from seal_ir.index.segmenting import Cutter, Progress, Tokenised, tokenised
+from seal_ir.index.segmenting import Cutter, PhaseReport, Tokenised, tokenised
 from seal_ir.index.segments import build_segment
 from seal_ir.index.workers import Workers
 from seal_ir.records import Document
@@ -63,7 +63,7 @@ def build_index(
     tokenizer: TextTokenizer,
     about: Callable[[], Mapping[str, Any]],
     options: BuildOptions = BuildOptions(),
-    progress: Progress = lambda phase, done: None,
+    progress: PhaseReport = lambda phase, done: None,
 ) -> Manifest:
     """Index documents; replaces an index that is already in `directory`.
 
@@ -117,7 +117,7 @@ def build_index(
 
 
 def _build_segments(
-    items: Iterable[Tokenised], working: Path, budget: Budget, options: BuildOptions, progress: Progress
+    items: Iterable[Tokenised], working: Path, budget: Budget, options: BuildOptions, progress: PhaseReport
 ) -> list[SegmentInfo]:
     """Write all segments into the working folder.
 
@@ -144,5 +144,5 @@ def _build_segments(
     return segments
 
 
-def _tell(progress: Progress, what: str, size: Size, phase: str) -> None:
+def _tell(progress: PhaseReport, what: str, size: Size, phase: str) -> None:
     progress(f"{what}: {phase}", size.n_documents)

@@ -25,7 +25,6 @@ from seal_ir.index.opening import Check, open_generation, other_tokenizer
 from seal_ir.index.value_lengths import value_lengths
 from seal_ir.records import TITLE, Document, Range
 from seal_ir.text.symbols import (
-    BOUNDARY,
     TITLE_MARKS,
     Marks,
     further_marks,
@@ -104,12 +103,6 @@ class Index:
         return self.successors(self.everything[None])
 
     @cached_property
-    def document_start(self) -> Ints:
-        """The range of BOUNDARY, where every document's first field starts, int64 [n_segments, 2]."""
-        start: Ints = self.extend(self.everything[None], np.array([BOUNDARY], dtype=np.uint32))[0]
-        return start
-
-    @cached_property
     def whole_fields(self) -> dict[str, Marks]:
         """The fields whose values are written whole, title first, and the symbols around them."""
         further = enumerate(self.manifest.further_fields)
@@ -145,8 +138,6 @@ class Index:
 
     def start_of(self, symbol: int) -> Ints:
         """The range of a symbol that starts fields, int64 [n_segments, 2]."""
-        if symbol == BOUNDARY:
-            return self.document_start
         start: Ints = self.extend(self.everything[None], np.array([symbol], dtype=np.uint32))[0]
         return start
 

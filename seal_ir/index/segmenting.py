@@ -17,7 +17,7 @@ from seal_ir.text.symbols import further_marks, stream
 from seal_ir.text.tokenizer import TextTokenizer
 
 _BATCH = 1000  # documents tokenised at a time
-Progress = Callable[[str, int], None]  # phase, how many documents so far; called from several threads
+PhaseReport = Callable[[str, int], None]  # phase, how many documents so far; called from several threads
 
 
 class Tokenised(NamedTuple):
@@ -29,7 +29,7 @@ class Tokenised(NamedTuple):
 
 
 def tokenised(
-    documents: Iterable[Document], tokenizer: TextTokenizer, fields: Sequence[str], progress: Progress
+    documents: Iterable[Document], tokenizer: TextTokenizer, fields: Sequence[str], progress: PhaseReport
 ) -> Iterator[Tokenised]:
     """Documents with their streams, a batch in memory at a time; `fields` are the names of further ones."""
     marks = {name: further_marks(number) for number, name in enumerate(fields)}

@@ -14,7 +14,7 @@ import zstandard
 
 from seal_ir.errors import InputError, SealError, UsageError
 from seal_ir.formats.io.files import atomic_writer, iter_lines, open_text
-from seal_ir.formats.io.folders import expand_input
+from seal_ir.formats.io.folders import find_documents
 
 TEXT = "Zürich “quoted” 東京\nsecond\n"
 PACK = {
@@ -177,9 +177,10 @@ def test_a10_file_or_folder(tmp_path: Path) -> None:
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    found = [path.relative_to(tmp_path).as_posix() for path in expand_input(tmp_path, (".jsonl", ".json"))]
+    paths = find_documents(tmp_path, (".jsonl", ".json")).paths
+    found = [path.relative_to(tmp_path).as_posix() for path in paths]
     assert found == ["a.JSONL", "b/1.jsonl.gz", "b/2.jsonl", "b/c/x.jsonl.zip"]
-    assert expand_input(tmp_path / "read.me", (".jsonl",)) == [tmp_path / "read.me"]
+    assert find_documents(tmp_path / "read.me", (".jsonl",)).paths == [tmp_path / "read.me"]
 
 
 def test_a10_wrong_empty_and_unsuitable_folders(tmp_path: Path) -> None:
@@ -193,7 +194,7 @@ def test_a10_wrong_empty_and_unsuitable_folders(tmp_path: Path) -> None:
         ("x" * 300, "no such"),
     ):
         with pytest.raises(InputError) as error:
-            expand_input(tmp_path / name, (".jsonl", ".json"))
+            find_documents(tmp_path / name, (".jsonl", ".json"))
         text = message(error, str(tmp_path / name), part)
         assert part == "no such" or ".jsonl, .json" in text
 
@@ -204,7 +205,7 @@ def test_a10_linked_folders_are_read_once(tmp_path: Path) -> None:
     (tmp_path / "real" / "loop").symlink_to(tmp_path / "real")
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "link").symlink_to(tmp_path / "real")
-    assert expand_input(tmp_path / "root", (".tsv",)) == [tmp_path / "root" / "link" / "a.tsv"]
+    assert find_documents(tmp_path / "root", (".tsv",)).paths == [tmp_path / "root" / "link" / "a.tsv"]
 
 
 def test_writer_puts_the_whole_file_or_none(tmp_path: Path) -> None:

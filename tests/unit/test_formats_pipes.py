@@ -25,7 +25,7 @@ from seal_ir.eval.rankings import read_rankings
 from seal_ir.formats.collections.collection import Collection, ReadOptions, read_ids
 from seal_ir.formats.io import pipes as module
 from seal_ir.formats.io.files import is_file, iter_lines, open_text
-from seal_ir.formats.io.folders import expand_input
+from seal_ir.formats.io.folders import find_documents
 from seal_ir.formats.io.pipes import KeptPipe, open_file, rereadable
 from seal_ir.formats.runs.trec import read_qrels, read_run
 from seal_ir.formats.topics.answers import read_answers
@@ -190,7 +190,7 @@ def test_what_came_out_of_a_pipe_is_read_side_by_side(piped: Piped) -> None:
         assert first.seek(-1, os.SEEK_END) == 99_999
         assert first.read() == b"9"
     assert is_file(path)
-    assert expand_input(path, (".jsonl",)) == [path]
+    assert find_documents(path, (".jsonl",)).paths == [path]
 
 
 def test_a_pipe_without_room_for_its_content_is_told(piped: Piped, monkeypatch: pytest.MonkeyPatch) -> None:

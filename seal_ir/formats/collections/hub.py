@@ -18,7 +18,7 @@ from seal_ir.errors import InputError
 from seal_ir.formats.collections.passages import ID_KEYS, TEXT_KEYS, Record, json_document, read_json
 from seal_ir.formats.io.compression import READ_SUFFIXES
 from seal_ir.formats.io.files import is_file, shown
-from seal_ir.formats.io.folders import Documents, find_documents
+from seal_ir.formats.io.folders import DocumentFiles, find_documents
 from seal_ir.formats.io.hub_access import is_dataset_cached, unreachable
 from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.pipes import is_special, rereadable
@@ -30,7 +30,7 @@ _JSON = tuple(suffix + packed for suffix in (".jsonl", ".json") for packed in ("
 _BATCH = 1000  # rows as Python objects at a time
 
 
-def find_dataset(source: Path) -> Documents:
+def find_dataset(source: Path) -> DocumentFiles:
     """The files of a folder of Parquet or JSON lines, in order; else the dataset itself. Asks no network.
 
     Raises:
@@ -47,9 +47,9 @@ def find_dataset(source: Path) -> Documents:
             raise InputError(
                 f"{source}: no such file or folder, and no name of a dataset; name one as NAME:CONFIG:SPLIT"
             )
-        return Documents([source])
+        return DocumentFiles([source])
     if _is_saved(path):
-        return Documents([source])
+        return DocumentFiles([source])
     if split:
         raise InputError(
             f"{source}: {path} has no splits, it was not saved with save_to_disk; leave out :{split}"
@@ -59,7 +59,7 @@ def find_dataset(source: Path) -> Documents:
             raise InputError(f"{path}: not a data file by its name; expected .parquet, .jsonl or .json")
         if is_special(path) and path.name.lower().endswith(".parquet"):
             raise InputError(f"{path}: Parquet is not read from a pipe; give a file")
-        return Documents([rereadable(path)])
+        return DocumentFiles([rereadable(path)])
     return find_documents(path, (".parquet", ".jsonl"))
 
 

@@ -11,7 +11,7 @@ from seal_ir.errors import UsageError
 from seal_ir.formats.collections.hub import find_dataset, read_dataset
 from seal_ir.formats.collections.passages import Record, read_dpr_tsv, read_json, read_tsv
 from seal_ir.formats.io.files import shown
-from seal_ir.formats.io.folders import Documents, find_documents
+from seal_ir.formats.io.folders import DocumentFiles, find_documents
 
 
 class Kind(NamedTuple):
@@ -24,7 +24,7 @@ class Kind(NamedTuple):
         is_json: whether records are JSON objects; `read` then takes `keep_raw` and `fields` as `read_json`.
     """
 
-    find: Callable[[Path], Documents]
+    find: Callable[[Path], DocumentFiles]
     read: Callable[..., Iterator[tuple[int, Record]]]
     is_json: bool = False
 

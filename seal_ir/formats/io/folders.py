@@ -19,19 +19,14 @@ _PACKED = ("", *READ_SUFFIXES)
 _NAMED = 3  # files that a note names
 
 
-class Documents(NamedTuple):
+class DocumentFiles(NamedTuple):
     """Files to read, and what to tell the user of those that are left out; "" for nothing."""
 
     paths: list[Path]
     note: str = ""
 
 
-def expand_input(path: Path, suffixes: Collection[str]) -> list[Path]:
-    """`find_documents` without its note."""
-    return find_documents(path, suffixes).paths
-
-
-def find_documents(path: Path, suffixes: Collection[str]) -> Documents:
+def find_documents(path: Path, suffixes: Collection[str]) -> DocumentFiles:
     """The file itself, or the files below a folder with one of the suffixes, sorted by name.
 
     A suffix also stands for its compressed forms (`.jsonl` for `.jsonl.gz`), those that cannot be read
@@ -42,7 +37,7 @@ def find_documents(path: Path, suffixes: Collection[str]) -> Documents:
         InputError: nothing is there, or the folder has no such file.
     """
     if is_file(path):
-        return Documents([rereadable(path)])
+        return DocumentFiles([rereadable(path)])
     path = Path(path)
     if not os.access(path, os.R_OK) or not path.is_dir():
         raise InputError(f"{path}: no such file or folder, or not readable; check the path")
@@ -61,7 +56,7 @@ def find_documents(path: Path, suffixes: Collection[str]) -> Documents:
     return documents._replace(paths=found)
 
 
-def _seen(names: list[Path], documents: Documents) -> str:
+def _seen(names: list[Path], documents: DocumentFiles) -> str:
     """What is in a folder in which nothing is to be read."""
     if not names:
         return "it is empty"
@@ -91,7 +86,7 @@ def _walk(root: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in names if not name.startswith("."))
 
 
-def without_queries(root: Path, paths: Sequence[Path]) -> Documents:
+def without_queries(root: Path, paths: Sequence[Path]) -> DocumentFiles:
     """The files, but of folders in BEIR's layout the corpus only.
 
     Args:
@@ -103,7 +98,7 @@ def without_queries(root: Path, paths: Sequence[Path]) -> Documents:
     beside |= {path.parent.parent for path in paths if path.parent.name == "qrels"}
     laid_out = folders & beside
     if not laid_out:
-        return Documents(list(paths))
+        return DocumentFiles(list(paths))
     kept, left = [], []
     for path in paths:
         if laid_out.isdisjoint(path.parents) or (path.parent in laid_out and _is(path, "corpus.jsonl")):
@@ -111,7 +106,7 @@ def without_queries(root: Path, paths: Sequence[Path]) -> Documents:
         else:
             left.append(path.relative_to(root).as_posix())
     names = ", ".join(left[:_NAMED]) + (", ..." if len(left) > _NAMED else "")
-    return Documents(kept, f"{root}: laid out as BEIR's, only the corpus is read; left out: {names}")
+    return DocumentFiles(kept, f"{root}: laid out as BEIR's, only the corpus is read; left out: {names}")
 
 
 def _is(path: Path, name: str) -> bool:
