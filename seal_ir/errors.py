@@ -46,6 +46,11 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
+def one_line(error: object) -> str:
+    """What an error says, for a one-line message; its kind where it says nothing."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 def integer(value: object) -> int | None:
     """Python's integer of an integer of any kind, numpy's too; None of all else, truth values among it."""
     if isinstance(value, bool):

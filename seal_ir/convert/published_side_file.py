@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from seal_ir.arrays import Ints
-from seal_ir.errors import InputError
+from seal_ir.errors import InputError, one_line
 from seal_ir.formats.io.files import shown
 
 _CONTAINERS = "MARK EMPTY_LIST LIST APPEND APPENDS EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_SET ADDITEMS"
@@ -87,8 +87,7 @@ def _unpickle(stream: BinaryIO, path: Path) -> object:
         stream.seek(0)
         return _Builtins(stream).load()  # noqa: S301 - the unpickler above makes builtin values only
     except _FAULTS as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"{path}: not the side file of a published index: {reason}") from error
+        raise InputError(f"{path}: not the side file of a published index: {one_line(error)}") from error
 
 
 def _check_opcodes(stream: BinaryIO) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from seal_ir.errors import IndexDirError
+from seal_ir.errors import IndexDirError, one_line
 
 WORKING, LOCK = ".building", ".lock"  # inside the index directory, while a build runs
 BUILD = "python -m seal_ir.index"
@@ -62,4 +62,4 @@ def why_absent(directory: Path) -> str:
 
 def damaged(path: Path, what: object) -> IndexDirError:
     """The error for a file whose content makes no sense."""
-    return IndexDirError(f"{path}: damaged ({' '.join(str(what).split())}); {REBUILD}")
+    return IndexDirError(f"{path}: damaged ({one_line(what)}); {REBUILD}")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from seal_ir.errors import InputError
+from seal_ir.errors import InputError, one_line
 from seal_ir.formats.collections.passages import ID_KEYS, TEXT_KEYS, Record, json_document, read_json
 from seal_ir.formats.io.compression import READ_SUFFIXES
 from seal_ir.formats.io.files import is_file, shown
@@ -182,5 +182,5 @@ def _columns(source: Path, names: list[str], fields: Sequence[str] | None) -> li
 
 
 def _told(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return (text if len(text) <= 200 else text[:197] + "...") or type(error).__name__
+    text = one_line(error)
+    return text if len(text) <= 200 else text[:197] + "..."

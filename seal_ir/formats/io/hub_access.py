@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from seal_ir.errors import one_line
+
 TIMEOUT_SECONDS = 5.0
 _SETTINGS = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 _TRUE = ("1", "ON", "YES", "TRUE")
@@ -27,8 +29,7 @@ def unreachable() -> str:
     try:
         session.head(str(constants.ENDPOINT), timeout=TIMEOUT_SECONDS)
     except Exception as error:  # noqa: BLE001 - huggingface_hub changed its client, and clients their errors
-        reason = " ".join(str(error).split()) or type(error).__name__
-        return f"{constants.ENDPOINT} does not answer ({reason[:100]}); check the network"
+        return f"{constants.ENDPOINT} does not answer ({one_line(error)[:100]}); check the network"
     return ""
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 
-from seal_ir.errors import InputError
+from seal_ir.errors import InputError, one_line
 from seal_ir.formats.io.files import atomic_writer, is_file, shown
 from seal_ir.formats.io.pipes import rereadable
 
@@ -193,7 +193,7 @@ def _downloads(file: str, faults: list[str]) -> Iterator[str]:
                 content: bytes = answer.read()
             text = content.decode("utf-8")
         except (OSError, HTTPException, UnicodeDecodeError) as error:
-            faults.append(" ".join(str(error).split()) or type(error).__name__)
+            faults.append(one_line(error))
             if isinstance(error, OSError) and not isinstance(error, urllib.error.HTTPError):
                 return  # no network: the other source would only time out as well
             continue
