@@ -18,7 +18,6 @@ import numpy as np
 from seal_ir.arrays import Bools, Floats, Ints, Symbols
 from seal_ir.decode.hypotheses import Beams, Candidates, best_of_each, joined, nth_best
 from seal_ir.decode.pool import Pool
-from seal_ir.decode.stopwatch import Stopwatch
 from seal_ir.index.reader import Index
 from seal_ir.lm.protocols import NextTokens
 from seal_ir.text.symbols import FIRST_TOKEN
@@ -68,7 +67,7 @@ class Plan(NamedTuple):
 class Constraint:
     """The best attested continuations of beams."""
 
-    def __init__(self, index: Index, title_end: int, n_best: int, rule: CostRule, watch: Stopwatch) -> None:
+    def __init__(self, index: Index, title_end: int, n_best: int, rule: CostRule) -> None:
         """Of `index`.
 
         Args:
@@ -76,10 +75,8 @@ class Constraint:
             title_end: the token that the model writes where a title or a further field ends.
             n_best: continuations wanted of each decoding.
             rule: see `CostRule`.
-            watch: the index's time is added to "constraint", that of reading log-probabilities to "read".
         """
-        self._index, self._title_end, self._n_best = index, title_end, n_best
-        self._rule, self._watch = rule, watch
+        self._index, self._title_end, self._n_best, self._rule = index, title_end, n_best, rule
 
     def plan(self, beams: Beams, n_vocabulary: int) -> Plan:
         """Enumerate what follows narrow beams and the model, with its `n_vocabulary` tokens, can write."""
@@ -116,13 +113,12 @@ class Constraint:
         pairs = plan.pairs
         ends = plan.wide[beams.may_end[plan.wide]]
         ends = ends if self._title_end < following.n_vocabulary else ends[:0]
-        with self._watch.part("read"):
-            read = following.read(
-                np.concatenate([pairs.beams, ends, rows]),
-                np.concatenate([pairs.tokens, np.full(len(ends), self._title_end), tokens]),
-                plan.wide,
-                min(self._rule.tops[0], following.n_vocabulary),
-            )
+        read = following.read(
+            np.concatenate([pairs.beams, ends, rows]),
+            np.concatenate([pairs.tokens, np.full(len(ends), self._title_end), tokens]),
+            plan.wide,
+            min(self._rule.tops[0], following.n_vocabulary),
+        )
         n, m = len(pairs.beams), len(pairs.beams) + len(ends)
         found = self._scored(beams, pairs, plan.ranges, read.logprobs[:n])
         if len(plan.wide):
@@ -142,9 +138,8 @@ class Constraint:
             least = nth_best(known.scores, beams.jobs[known.beams], n_jobs, self._n_best)[beams.jobs]
             due = pool.due(least, self._rule.verified)
             if len(due):
-                with self._watch.part("constraint"):
-                    ranges = np.ascontiguousarray(beams.ranges[pool.beams[due]])
-                    pool.settle(due, self._index.extend(ranges, pool.symbols[due]))
+                ranges = np.ascontiguousarray(beams.ranges[pool.beams[due]])
+                pool.settle(due, self._index.extend(ranges, pool.symbols[due]))
                 continue
             uncertain = pool.uncertain(least)
             if not len(uncertain):
@@ -161,26 +156,23 @@ class Constraint:
         """Read more of the best tokens of some beams."""
         if len(beams):
             nothing = np.empty(0, np.int64)
-            with self._watch.part("read"):
-                read = following.read(nothing, nothing, beams, min(k, following.n_vocabulary))
+            read = following.read(nothing, nothing, beams, min(k, following.n_vocabulary))
             pool.drop_tops(beams)
             pool.add_tops(beams, read, following.n_vocabulary)
 
     def _all_of(self, beams: Beams, which: Ints, following: NextTokens) -> Candidates:
         """The best of all that follows some beams, enumerated after all."""
         pairs, ranges = self._enumerated(beams, which, following.n_vocabulary)
-        with self._watch.part("read"):
-            read = following.read(pairs.beams, pairs.tokens, np.empty(0, np.int64), 1)
+        read = following.read(pairs.beams, pairs.tokens, np.empty(0, np.int64), 1)
         return self._scored(beams, pairs, ranges, read.logprobs)
 
     def _enumerated(self, beams: Beams, which: Ints, n_vocabulary: int) -> tuple[Pairs, Ints]:
         """All that may follow some beams: any token inside a field, or the end of one that has begun."""
         if not len(which):
             return NO_PAIRS, beams.ranges[:0]
-        with self._watch.part("constraint"):
-            # Beams of different queries often share a range: ask once.
-            ranges, group = np.unique(beams.ranges[which], axis=0, return_inverse=True)
-            successors = self._index.successors(np.ascontiguousarray(ranges))
+        # Beams of different queries often share a range: ask once.
+        ranges, group = np.unique(beams.ranges[which], axis=0, return_inverse=True)
+        successors = self._index.successors(np.ascontiguousarray(ranges))
         owner, entries = _expanded(successors.offsets, group.reshape(-1))
         symbols = successors.symbols[entries]
         ends = symbols == beams.ends[which][owner]

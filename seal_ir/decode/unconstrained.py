@@ -11,7 +11,6 @@ import numpy as np
 from seal_ir.arrays import Floats, Ints
 from seal_ir.decode.constraint import NO_PAIRS, Plan
 from seal_ir.decode.hypotheses import Beams, Candidates, best_of_each
-from seal_ir.decode.stopwatch import Stopwatch
 from seal_ir.index.reader import Index
 from seal_ir.lm.protocols import NextTokens, Read
 from seal_ir.text.symbols import FIRST_TOKEN
@@ -20,9 +19,9 @@ from seal_ir.text.symbols import FIRST_TOKEN
 class Unconstrained:
     """The best continuations of beams by the model's account alone; stands in for a `Constraint`."""
 
-    def __init__(self, index: Index, title_end: int, n_best: int, watch: Stopwatch) -> None:
+    def __init__(self, index: Index, title_end: int, n_best: int) -> None:
         """Of `index`; see `Constraint`."""
-        self._index, self._title_end, self._n_best, self._watch = index, title_end, n_best, watch
+        self._index, self._title_end, self._n_best = index, title_end, n_best
 
     def plan(self, beams: Beams, n_vocabulary: int) -> Plan:
         """Nothing is known before the model is asked."""
@@ -39,8 +38,7 @@ class Unconstrained:
 
         A field written whole ends with its first `title_end`, and does not begin with it.
         """
-        with self._watch.part("read"):
-            read = self._read(plan, following, rows, tokens)
+        read = self._read(plan, following, rows, tokens)
         k = read.top_tokens.shape[1]
         beam = np.repeat(plan.wide, k)
         written, logprobs = read.top_tokens.reshape(-1), read.top_logprobs.reshape(-1)
@@ -52,8 +50,7 @@ class Unconstrained:
         nowhere = np.zeros((len(kept), *beams.ranges.shape[1:]), np.int64)
         candidates = Candidates(beam[kept], symbols[kept], written[kept], scores[kept], nowhere)
         best = best_of_each(candidates, beams.jobs, self._n_best)
-        with self._watch.part("constraint"):
-            ranges = self._index.extend(np.ascontiguousarray(beams.ranges[best.beams]), best.symbols)
+        ranges = self._index.extend(np.ascontiguousarray(beams.ranges[best.beams]), best.symbols)
         return best._replace(ranges=ranges), read.logprobs
 
     def _read(self, plan: Plan, following: NextTokens, rows: Ints, tokens: Ints) -> Read:
