@@ -14,19 +14,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seal_ir.arrays import Ints, rank_in_group
+from seal_ir.arrays import Floats, Ints, rank_in_group
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.constraint import Constraint, CostRule
 from seal_ir.decode.cuts import Cut, note_cut
-from seal_ir.decode.forced import Forced, Scored, forced_roots, steps_of, taken
 from seal_ir.decode.hypotheses import Beams, Candidates
 from seal_ir.decode.prompts import make_prompt, room_for
+from seal_ir.decode.query_ngrams import Forced, Scored, extended, extensions_of, forced_roots
 from seal_ir.decode.unconstrained import Unconstrained
-from seal_ir.decode.unigrams import NO_UNIGRAMS, first_unigrams
+from seal_ir.index.batches import Successors
 from seal_ir.index.reader import Index
-from seal_ir.lm.protocols import Generator, Prompt, Session
+from seal_ir.lm.protocols import Generator, NextTokens, Prompt, Session
 from seal_ir.lm.sound import Sound, step_of
-from seal_ir.records import BODY, QUERY, Key, QueryKeys, Range
+from seal_ir.records import BODY, NO_UNIGRAMS, QUERY, Key, QueryKeys, Range, Unigrams
 from seal_ir.text.symbols import FIRST_TOKEN, Marks
 
 _DEFAULT_RULE = CostRule()
@@ -90,7 +90,7 @@ def decode(
     session = generator.model.start(prompts)
     bodies = np.array([row for row, job in enumerate(jobs) if job.kind == BODY], dtype=np.int64)
     first = Sound(session.following, lambda row: jobs[row].named(1))
-    found = first_unigrams(index, first, bodies, config.unigrams)
+    found = _first_unigrams(index, first, bodies, config.unigrams)
     unigrams = {jobs[row].query: of_row for row, of_row in zip(bodies.tolist(), found, strict=True)}
     texts = [(row, jobs[row].text) for row in bodies.tolist()]
     search = _Search(jobs, _constraint(generator, index, config, rule), session, config.beam)
@@ -142,6 +142,28 @@ def _first_beams(index: Index, jobs: Sequence[_Job]) -> Beams:
     return Beams(np.arange(n), ends, np.empty((n, 0), np.uint32), np.zeros(n), starts)
 
 
+def _first_unigrams(index: Index, following: NextTokens, rows: Ints, n: int) -> list[Unigrams]:
+    """The n most likely symbols of the index as the first of a body n-gram, ties by symbol; row by row."""
+    if n == 0:
+        return [NO_UNIGRAMS] * len(rows)
+    first = index.first_symbols
+    return [_best_unigrams(first, logprobs, n) for logprobs in following.whole(rows)]
+
+
+def _best_unigrams(first: Successors, logprobs: Floats, n: int) -> Unigrams:
+    inside = np.flatnonzero((first.symbols >= FIRST_TOKEN) & (first.symbols < len(logprobs) + FIRST_TOKEN))
+    scores = logprobs[first.symbols[inside].astype(np.int64) - FIRST_TOKEN].astype(np.float64)
+    finite = np.isfinite(scores)
+    inside, scores = inside[finite], scores[finite]
+    if len(scores) > n:
+        chosen = np.flatnonzero(scores >= np.partition(scores, -n)[-n])
+        inside, scores = inside[chosen], scores[chosen]
+    order = np.lexsort((inside, -scores))[:n]  # symbols ascend
+    inside, scores = inside[order], scores[order]
+    counts = (first.ranges[inside, :, 1] - first.ranges[inside, :, 0]).sum(axis=1)
+    return Unigrams(first.symbols[inside], scores, counts)
+
+
 class _Search:
     """All jobs on their way to their ends; keys are added to them. At first, row j is job j's prompt."""
 
@@ -157,16 +179,16 @@ class _Search:
         plan = self._constraint.plan(beams, n_vocabulary)
         while len(beams.jobs) or forced:
             following = Sound(self._session.following, partial(self._named, beams, forced))
-            steps = steps_of(forced, n_vocabulary)
-            best, logprobs = self._constraint.best(beams, plan, following, steps.rows, steps.tokens)
+            longer = extensions_of(forced, n_vocabulary)
+            best, logprobs = self._constraint.best(beams, plan, following, longer.rows, longer.tokens)
             beams, parents, tokens = self._grown(beams, best)
             # Beams at the end of their field have no continuations: the model is not asked for any.
             beams, plan, living = self._constraint.living(beams, n_vocabulary)
-            whole, forced, which = taken(steps, logprobs, len(living))
+            whole, forced, which = extended(longer, logprobs, len(living))
             self._add_query_keys(whole)
-            rows = np.concatenate([parents[living], steps.rows[which]])
+            rows = np.concatenate([parents[living], longer.rows[which]])
             if len(rows):
-                self._session.advance(rows, np.concatenate([tokens[living], steps.tokens[which]]))
+                self._session.advance(rows, np.concatenate([tokens[living], longer.tokens[which]]))
 
     def _named(self, beams: Beams, forced: Sequence[Forced], row: int) -> str:
         """What a row of the session is for: a beam, or behind these an n-gram of the query."""

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seal_ir.arrays import Bools, Floats, Ints, Symbols
-from seal_ir.decode.hypotheses import Beams, Candidates, best_of_each, joined, nth_best
-from seal_ir.decode.pool import Pool
+from seal_ir.decode.hypotheses import Beams, Candidates, Pool, best_of_each, joined, nth_best
 from seal_ir.index.reader import Index
 from seal_ir.lm.protocols import NextTokens
 from seal_ir.text.symbols import FIRST_TOKEN

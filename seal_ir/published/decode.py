@@ -26,7 +26,7 @@ from seal_ir.errors import shown
 from seal_ir.index.reader import Index
 from seal_ir.lm.protocols import Generator, Prompt, Session
 from seal_ir.lm.sound import Sound, step_of, unsound
-from seal_ir.records import BODY, QUERY, TITLE, Key, QueryKeys, Unigrams
+from seal_ir.records import BODY, NO_UNIGRAMS, QUERY, TITLE, Key, QueryKeys, Unigrams
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
 
 _DEAD = -np.inf  # the score of a beam that fills a row and is nobody's
@@ -62,7 +62,7 @@ class _Job:
 def decode(generator: Generator, index: Index, queries: Sequence[str], config: DecodeConfig) -> Decoded:
     """As `beam.decode`, whose arguments and results it has, log-probabilities within rounding."""
     keys: list[list[Key]] = [[] for _ in queries]
-    unigrams = [_unigrams(index, [], 0) for _ in queries]
+    unigrams = [NO_UNIGRAMS] * len(queries)
     cut: dict[int, int] = {}
     for kind, steps in ((BODY, config.body_steps), (TITLE, config.title_steps)):
         jobs, prompts = _jobs(generator, queries, kind, config, cut) if steps else ([], [])
