@@ -176,14 +176,14 @@ class _Search:
     def run(self, beams: Beams, forced: list[Forced]) -> None:
         """Step until neither beams nor n-grams of the query go on."""
         n_vocabulary = self._session.following.n_vocabulary
-        plan = self._constraint.plan(beams, n_vocabulary)
+        known = self._constraint.known(beams, n_vocabulary)
         while len(beams.jobs) or forced:
             following = Sound(self._session.following, partial(self._named, beams, forced))
             longer = extensions_of(forced, n_vocabulary)
-            best, logprobs = self._constraint.best(beams, plan, following, longer.rows, longer.tokens)
+            best, logprobs = self._constraint.best(beams, known, following, longer.rows, longer.tokens)
             beams, parents, tokens = self._grown(beams, best)
             # Beams at the end of their field have no continuations: the model is not asked for any.
-            beams, plan, living = self._constraint.living(beams, n_vocabulary)
+            beams, known, living = self._constraint.living(beams, n_vocabulary)
             whole, forced, which = extended(longer, logprobs, len(living))
             self._add_query_keys(whole)
             rows = np.concatenate([parents[living], longer.rows[which]])

@@ -27,7 +27,7 @@ _FREE = (BODY, QUERY, UNIGRAM)  # kinds that the body prompt asks for
 Tokens = tuple[int, ...]
 
 
-class Forced(NamedTuple):
+class Continuation(NamedTuple):
     """A continuation to be read: the place of its key, and what the model would write for it."""
 
     query: int
@@ -39,7 +39,7 @@ class Reading(NamedTuple):
     """A prompt, the continuations that follow it, and the `limit` of `MadePrompt`."""
 
     prompt: Prompt
-    forced: list[Forced]
+    continuations: list[Continuation]
     limit: int | None = None
 
 
@@ -83,16 +83,16 @@ def readings(
         raise UsageError(f"{len(queries)} queries need as many lists of keys, not {len(found)}")
     made = []
     for number, (query, query_keys) in enumerate(zip(queries, found, strict=True)):
-        by_prompt: dict[str, list[Forced]] = {}
+        by_prompt: dict[str, list[Continuation]] = {}
         for at, key in enumerate(query_keys.keys):
             kind = BODY if key.kind in _FREE else key.kind
-            by_prompt.setdefault(kind, []).append(Forced(number, at, _tokens(generator, key)))
+            by_prompt.setdefault(kind, []).append(Continuation(number, at, _tokens(generator, key)))
         for kind in sorted(by_prompt):
-            forced = by_prompt[kind]
-            reserved = max(room_for(kind, config), *(len(item.tokens) for item in forced))
+            continuations = by_prompt[kind]
+            reserved = max(room_for(kind, config), *(len(item.tokens) for item in continuations))
             template = generator.description.prompt(kind)
             prompt, limit = make_prompt(generator, template, query, reserved)
-            made.append(Reading(prompt, forced, limit))
+            made.append(Reading(prompt, continuations, limit))
     return made
 
 
@@ -100,7 +100,7 @@ def cut_of(parts: Sequence[Reading]) -> Cut:
     """The queries that were cut to fit their prompts into the model."""
     cut: dict[int, int] = {}
     for part in parts:
-        note_cut(cut, part.forced[0].query, part.limit)
+        note_cut(cut, part.continuations[0].query, part.limit)
     return cut
 
 
@@ -137,8 +137,8 @@ def _groups(parts: Sequence[Reading]) -> list[list[Reading]]:
     """The readings in groups of at most `_KEYS_AT_ONCE` keys, those with more than that in pieces."""
     groups: list[list[Reading]] = [[]]
     room = _KEYS_AT_ONCE
-    for prompt, forced, _ in parts:
-        ordered = sorted(forced, key=lambda item: item.tokens)  # neighbours share their beginnings
+    for prompt, continuations, _ in parts:
+        ordered = sorted(continuations, key=lambda item: item.tokens)  # neighbours share their beginnings
         while ordered:
             if room == 0:
                 groups.append([])
@@ -156,22 +156,22 @@ def _read(
     session = generator.model.start([part.prompt for part in group])
     scores: dict[tuple[int, Tokens], float] = {(p, ()): 0.0 for p in range(len(group))}
     rows: dict[tuple[int, Tokens], int] = {(p, ()): p for p in range(len(group))}
-    longest = max(len(item.tokens) for part in group for item in part.forced)
+    longest = max(len(item.tokens) for part in group for item in part.continuations)
 
     def named(row: int) -> str:
         (p, written) = next(prefix for prefix, its_row in rows.items() if its_row == row)
-        return step_of(queries[group[p].forced[0].query], "given", len(written) + 1)
+        return step_of(queries[group[p].continuations[0].query], "given", len(written) + 1)
 
     for depth in range(1, longest + 1):
         grown = sorted(
-            {(p, item.tokens[:depth]) for p, part in enumerate(group) for item in part.forced
+            {(p, item.tokens[:depth]) for p, part in enumerate(group) for item in part.continuations
              if len(item.tokens) >= depth}
         )  # fmt: skip
         pairs = [(rows.get((p, tokens[:-1]), -1), tokens[-1]) for p, tokens in grown]
         steps = _next(Sound(session.following, named), pairs)
         for (p, tokens), step in zip(grown, steps.tolist(), strict=True):
             scores[p, tokens] = scores[p, tokens[:-1]] + step
-        goes_on = {(p, item.tokens[:depth]) for p, part in enumerate(group) for item in part.forced
+        goes_on = {(p, item.tokens[:depth]) for p, part in enumerate(group) for item in part.continuations
                    if len(item.tokens) > depth}  # fmt: skip
         going = [prefix for prefix in grown if prefix in goes_on and np.isfinite(scores[prefix])]
         if not going:
@@ -182,7 +182,7 @@ def _read(
     return {
         (item.query, item.key): scores.get((p, item.tokens), -np.inf)
         for p, part in enumerate(group)
-        for item in part.forced
+        for item in part.continuations
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from seal_ir.arrays import Floats, Ints
-from seal_ir.decode.constraint import NO_PAIRS, Plan
+from seal_ir.decode.constraint import NO_PAIRS, Known
 from seal_ir.decode.hypotheses import Beams, Candidates, best_of_each
 from seal_ir.index.reader import Index
 from seal_ir.lm.protocols import NextTokens, Read
@@ -23,24 +23,24 @@ class Unconstrained:
         """Of `index`; see `Constraint`."""
         self._index, self._title_end, self._n_best = index, title_end, n_best
 
-    def plan(self, beams: Beams, n_vocabulary: int) -> Plan:
+    def known(self, beams: Beams, n_vocabulary: int) -> Known:
         """Nothing is known before the model is asked."""
-        return Plan(np.arange(len(beams.jobs)), NO_PAIRS, beams.ranges[:0])
+        return Known(np.arange(len(beams.jobs)), NO_PAIRS, beams.ranges[:0])
 
-    def living(self, beams: Beams, n_vocabulary: int) -> tuple[Beams, Plan, Ints]:
+    def living(self, beams: Beams, n_vocabulary: int) -> tuple[Beams, Known, Ints]:
         """All beams, which may always go on; see `Constraint.living`."""
-        return beams, self.plan(beams, n_vocabulary), np.arange(len(beams.jobs))
+        return beams, self.known(beams, n_vocabulary), np.arange(len(beams.jobs))
 
     def best(
-        self, beams: Beams, plan: Plan, following: NextTokens, rows: Ints, tokens: Ints
+        self, beams: Beams, known: Known, following: NextTokens, rows: Ints, tokens: Ints
     ) -> tuple[Candidates, Floats]:
         """See `Constraint.best`; ranges of what does not occur are empty.
 
         A field written whole ends with its first `title_end`, and does not begin with it.
         """
-        read = self._read(plan, following, rows, tokens)
+        read = self._read(known, following, rows, tokens)
         k = read.top_tokens.shape[1]
-        beam = np.repeat(plan.wide, k)
+        beam = np.repeat(known.wide, k)
         written, logprobs = read.top_tokens.reshape(-1), read.top_logprobs.reshape(-1)
         anchored = beams.ends[beam] > 0
         ends = anchored & (written == self._title_end)
@@ -53,12 +53,12 @@ class Unconstrained:
         ranges = self._index.extend(np.ascontiguousarray(beams.ranges[best.beams]), best.symbols)
         return best._replace(ranges=ranges), read.logprobs
 
-    def _read(self, plan: Plan, following: NextTokens, rows: Ints, tokens: Ints) -> Read:
+    def _read(self, known: Known, following: NextTokens, rows: Ints, tokens: Ints) -> Read:
         """As many of each beam's best tokens as can matter, and all that tie with the last of them."""
         n = self._n_best + 1  # one may be an end that comes too early
         k = min(n + 1, following.n_vocabulary)
         while True:
-            read = following.read(rows, tokens, plan.wide, k)
+            read = following.read(rows, tokens, known.wide, k)
             last = read.top_logprobs[:, -1]
             tied = (read.top_logprobs[:, min(n, k) - 1] == last) & np.isfinite(last)
             if k == following.n_vocabulary or not tied.any():

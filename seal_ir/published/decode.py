@@ -228,11 +228,11 @@ def _rescored(
 
     scores: dict[tuple[int, int], float] = {}
     parts = readings(generator, queries, found, config)
-    for prompt, forced, _ in parts:
-        logprobs = read_keys(generator.model, prompt, [item.tokens for item in forced])
+    for prompt, continuations, _ in parts:
+        logprobs = read_keys(generator.model, prompt, [item.tokens for item in continuations])
         if np.isnan(logprobs).any():
-            raise unsound(f"query {shown(queries[forced[0].query])}: its keys, read again")
+            raise unsound(f"query {shown(queries[continuations[0].query])}: its keys, read again")
         scores.update(
-            {(item.query, item.key): logprob for item, logprob in zip(forced, logprobs, strict=True)}
+            {(item.query, item.key): logprob for item, logprob in zip(continuations, logprobs, strict=True)}
         )
     return Rescored(replaced(found, scores), cut_of(parts))

@@ -67,7 +67,7 @@ def _best(
     following = Counted(logprobs.astype(np.float32))
     constraint = Constraint(index, 0, n_best, rule)
     found, _ = constraint.best(
-        beams, constraint.plan(beams, following.n_vocabulary), following, NOTHING, NOTHING
+        beams, constraint.known(beams, following.n_vocabulary), following, NOTHING, NOTHING
     )
     return list(zip(found.symbols.tolist(), found.beams.tolist(), strict=True)), following
 
@@ -132,8 +132,8 @@ def test_beams_at_the_end_of_their_field_are_finished() -> None:
     index = _index([[1, 2, A, B], [1, 2, A, C]])
     beams = _beams(index, (B,), (A,), (C,))
     constraint = Constraint(index, 0, 2, CostRule())
-    living, plan, which = constraint.living(beams, 4)
+    living, known, which = constraint.living(beams, 4)
     assert which.tolist() == [1]
     assert living.symbols.tolist() == [[A]]
-    assert plan.pairs.beams.tolist() == [0, 0]
-    assert plan.pairs.symbols.tolist() == [B, C]
+    assert known.pairs.beams.tolist() == [0, 0]
+    assert known.pairs.symbols.tolist() == [B, C]
