@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from seal_ir.errors import ModelError
-from seal_ir.lm.soundness import first_odd
+from seal_ir.lm.sound import first_odd
 from seal_ir.text.adapters import CONFIG, adapter_config
 
 WEIGHTS = "adapter_model.safetensors"

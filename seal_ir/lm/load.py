@@ -27,7 +27,7 @@ from seal_ir.formats.io.outputs import clear_left, scratch_folder
 from seal_ir.lm.adapter import merge_adapter
 from seal_ir.lm.choose import causal_model, seq2seq_model
 from seal_ir.lm.protocols import Generator
-from seal_ir.lm.soundness import check_weights
+from seal_ir.lm.sound import check_weights
 from seal_ir.text.adapters import base_of
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES, ModelDescription
 from seal_ir.text.pretrained import (
