@@ -15,7 +15,7 @@ import torch
 from seal_ir.arrays import Ints
 from seal_ir.lm.attention import use_tree_attention
 from seal_ir.lm.kv_cache import KeyValues, Layout, TreeCache
-from seal_ir.lm.logits import next_tokens
+from seal_ir.lm.next_tokens import next_tokens
 from seal_ir.lm.protocols import NextTokens, Prompt, cache_keyword
 
 _KEPT_PREFIXES = 8  # prompts differ by field only; a handful of entries covers every use

@@ -14,7 +14,7 @@ from seal_ir.arrays import Floats
 from seal_ir.errors import ModelError
 from seal_ir.lm.attention import restore_attention
 from seal_ir.lm.causal import CausalModel
-from seal_ir.lm.logits import log_softmax
+from seal_ir.lm.next_tokens import log_softmax
 from seal_ir.lm.protocols import LanguageModel, Prompt
 from seal_ir.lm.rows import RowsModel
 from seal_ir.lm.seq2seq import Seq2SeqModel, TreeSeq2SeqModel
@@ -110,4 +110,4 @@ def _alone(network: Any, sequence: Tokens, target: Tokens | None = None) -> Floa
     """Log-probabilities of the token after one sequence, or after the target of a source."""
     inputs = {} if target is None else {"decoder_input_ids": torch.tensor([target], device=network.device)}
     ids = torch.tensor([sequence], device=network.device)
-    return log_softmax(network(input_ids=ids, **inputs).logits[0, -1])
+    return log_softmax(network(input_ids=ids, **inputs).logits[0, -1]).cpu().numpy()

@@ -10,8 +10,7 @@ import torch
 from transformers.modeling_outputs import BaseModelOutput
 
 from seal_ir.arrays import Floats, Ints
-from seal_ir.lm.logits import log_softmax
-from seal_ir.lm.next_tokens import HostTokens
+from seal_ir.lm.next_tokens import HostTokens, log_softmax
 from seal_ir.lm.protocols import NextTokens, Prompt
 
 _ROWS_AT_ONCE = 64  # keys read together: their log-probabilities over the vocabulary take 130 MB at most
@@ -49,7 +48,7 @@ class ExpandedSession:
             **{self._model.cache_keyword: self._cache},
         )
         self._cache = getattr(output, self._model.cache_keyword)
-        return log_softmax(output.logits[:, -1])
+        return log_softmax(output.logits[:, -1]).cpu().numpy()
 
 
 @torch.inference_mode()
@@ -73,7 +72,7 @@ def read_keys(model: Any, prompt: Prompt, continuations: Sequence[Sequence[int]]
             decoder_input_ids=torch.cat([opening, target[:, :-1]], dim=1),
             use_cache=False,
         )
-        logprobs = torch.log_softmax(output.logits[:, len(start) - 1 :].float(), dim=-1)
+        logprobs = log_softmax(output.logits[:, len(start) - 1 :])
         chosen = logprobs.gather(2, target[:, :, None])[:, :, 0].double()
         chosen = chosen.masked_fill(torch.from_numpy(~real).to(chosen.device), 0.0)
         found.extend(chosen.sum(dim=1).tolist())

@@ -12,8 +12,7 @@ from typing import Any
 
 import torch
 
-from seal_ir.lm.logits import DeviceTokens
-from seal_ir.lm.next_tokens import HostTokens
+from seal_ir.lm.next_tokens import DeviceTokens, HostTokens
 from seal_ir.published import rank as published_ranking
 from seal_ir.search.pipeline import batched, overlapped
 from seal_ir.search.searcher import SealSearcher
