@@ -19,7 +19,7 @@ from seal_ir.lm.protocols import NextTokens, Read
 if TYPE_CHECKING:
     import torch
 
-_CAUSE = "its weights are damaged or overflow in this precision; try dtype float32 (--dtype), or another model"
+_WHY = "its weights are damaged or overflow in this precision; try dtype float32 (--dtype), or another model"
 _LARGEST_HALF = "beyond 65,504 a number is inf in float16; load it in bfloat16 or float32"
 _DAMAGED = "its training diverged or its file is damaged; get the model anew, or train it with a lower --lr"
 
@@ -70,7 +70,7 @@ def step_of(query: str, kind: str, step: int) -> str:
 
 def unsound(what: str) -> ModelError:
     """The fault that the probabilities of something are no numbers."""
-    return ModelError(f"{what}: the model's probabilities are not numbers (nan); {_CAUSE}")
+    return ModelError(f"{what}: the model's probabilities are not numbers (nan); {_WHY}")
 
 
 def check_weights(network: Any, source: object) -> None:

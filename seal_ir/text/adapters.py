@@ -1,4 +1,4 @@
-"""Folders of LoRA adapters: what they say of themselves. No torch in here; `decode.adapter` adds them up."""
+"""Folders of LoRA adapters: what they say of themselves. No torch in here; `lm.load` adds them up."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ from seal_ir.errors import UsageError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index
-from seal_ir.lm.load import DTYPES, wire
+from seal_ir.lm.device import DTYPES
+from seal_ir.lm.load import wire
 from seal_ir.lm.protocols import Generator
 from seal_ir.records import QueryKeys
 from seal_ir.search.pipeline import batched
@@ -114,7 +115,7 @@ def report(args: argparse.Namespace, device: torch.device, beam: int) -> dict[st
     shape = SMALL if args.small else LARGE
     cuda = device.type == "cuda"
     searcher = SealSearcher(
-        index.directory, random_bart(index, shape, device, DTYPES[args.dtype]), config=config
+        index.directory, random_bart(index, shape, device, getattr(torch, args.dtype)), config=config
     )
     measure(searcher, queries[: min(2, args.batch_size)], args.batch_size)  # warm up
     if cuda:

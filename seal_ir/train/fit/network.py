@@ -16,8 +16,7 @@ from torch.nn import functional
 
 from seal_ir.errors import InputError, TrainingError, UsageError
 from seal_ir.formats.io.disk import writing
-from seal_ir.lm.adapter import adapter_matrices
-from seal_ir.lm.load import load_network
+from seal_ir.lm.load import adapter_matrices, load_network
 from seal_ir.lm.sound import first_odd
 from seal_ir.text.adapters import CONFIG, base_of
 from seal_ir.text.pretrained import ModelFiles, find_model
