@@ -26,10 +26,15 @@ def use_tree_attention(network: Any) -> None:
     Raises:
         TypeError: its attention cannot be exchanged.
     """
-    exchangeable = getattr(network, "_can_set_attn_implementation", None)  # else transformers logs a warning
-    if exchangeable is None or not exchangeable():
+    if not exchangeable(network):  # else transformers logs a warning
         raise TypeError("its attention cannot be exchanged")
     network.set_attn_implementation(_NAME)
+
+
+def exchangeable(network: Any) -> bool:
+    """Whether a network lets others compute its attention, and so sees what a mask says and nothing else."""
+    asked = getattr(network, "_can_set_attn_implementation", None)
+    return asked is not None and bool(asked())
 
 
 def restore_attention(network: Any, implementation: str | None) -> None:

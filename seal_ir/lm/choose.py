@@ -12,7 +12,7 @@ import torch
 
 from seal_ir.arrays import Floats
 from seal_ir.errors import ModelError
-from seal_ir.lm.attention import restore_attention
+from seal_ir.lm.attention import exchangeable, restore_attention
 from seal_ir.lm.causal import CausalModel
 from seal_ir.lm.next_tokens import log_softmax
 from seal_ir.lm.protocols import LanguageModel, Prompt
@@ -21,7 +21,7 @@ from seal_ir.lm.seq2seq import Seq2SeqModel, TreeSeq2SeqModel
 
 logger = logging.getLogger(__name__)
 _WINDOWS = ("sliding_window", "attention_chunk_size", "window_size")  # names that configs give it
-_ENOUGH_WINDOW = 512  # tokens that hold any prompt; within its window, local attention is full attention
+_ENOUGH_WINDOW = 512  # tokens that hold any prompt
 _TOLERANCE, _HALF_TOLERANCE = 0.001, 0.1  # total variation distance, in float32 and in half precision
 Tokens = tuple[int, ...]
 
@@ -32,10 +32,9 @@ def causal_model(network: Any) -> LanguageModel:
     Raises:
         ModelError: its next-token probabilities are no numbers, or in a batch not those of one sequence.
     """
-    window = _window(network.config)
     kinds: list[Callable[[], LanguageModel]] = [lambda: RowsModel(network)]
-    if _has_positions(network) and (window is None or window >= _ENOUGH_WINDOW):
-        kinds.insert(0, lambda: CausalModel(network, window))
+    if can_hold_trees(network, _ENOUGH_WINDOW):
+        kinds.insert(0, lambda: CausalModel(network, _window(network.config)))
     return _first_that_fits(network, kinds, lambda prompt, written: _alone(network, (*prompt, *written)))
 
 
@@ -91,6 +90,18 @@ def _check_numbers(network: Any, expected: Sequence[Floats]) -> None:
             f"{type(network).__name__} gives probabilities that are no numbers in {dtype}: a layer's numbers"
             f" grow too large; {'load it in float32' if dtype != 'float32' else 'use another model'}"
         )
+
+
+def can_hold_trees(network: Any, n_tokens: int) -> bool:
+    """Whether branches of one beginning can lie side by side in one sequence of a causal network.
+
+    Args:
+        network: the network.
+        n_tokens: of the longest branch, beginning included. Within its window local attention is full
+            attention, if it goes by a mask: by places in the sequence it would miss the beginning.
+    """
+    window = _window(network.config)
+    return _has_positions(network) and (window is None or (window >= n_tokens and exchangeable(network)))
 
 
 def _has_positions(network: Any) -> bool:
