@@ -11,10 +11,8 @@ import torch
 from transformers import GenerationConfig
 
 from seal_ir.lm.load import load_model, quiet_transformers
-from seal_ir.lm.protocols import Generator
+from seal_ir.lm.protocols import Generator, Tokens
 from seal_ir.text.description import CAUSAL
-
-Tokens = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,17 +14,17 @@ import numpy as np
 
 from seal_ir.arrays import Doubles
 from seal_ir.config import DecodeConfig
+from seal_ir.decode.beam import Decoded
 from seal_ir.decode.cuts import Cut, note_cut
 from seal_ir.decode.prompts import make_prompt, room_for
 from seal_ir.errors import UsageError
-from seal_ir.lm.protocols import Generator, NextTokens, Prompt
+from seal_ir.lm.protocols import Generator, NextTokens, Prompt, Tokens
 from seal_ir.lm.sound import Sound, step_of
 from seal_ir.records import BODY, QUERY, UNIGRAM, Key, QueryKeys
 from seal_ir.text.symbols import FIRST_TOKEN
 
 _KEYS_AT_ONCE = 1024  # read together; bounds the memory of a session, whatever the number of keys
 _FREE = (BODY, QUERY, UNIGRAM)  # kinds that the body prompt asks for
-Tokens = tuple[int, ...]
 
 
 class Continuation(NamedTuple):
@@ -43,16 +43,9 @@ class Reading(NamedTuple):
     limit: int | None = None
 
 
-class Rescored(NamedTuple):
-    """The keys of each query, and the queries that had to be cut to fit the model."""
-
-    queries: list[QueryKeys]
-    cut: Cut
-
-
 def rescore(
     generator: Generator, queries: Sequence[str], found: Sequence[QueryKeys], config: DecodeConfig
-) -> Rescored:
+) -> Decoded:
     """The same keys with the log-probabilities of a second, teacher-forced pass, unigrams as they were.
 
     Keys that the model cannot write at all (probability 0) are left out. Common beginnings of the keys of
@@ -72,7 +65,7 @@ def rescore(
     parts = readings(generator, queries, found, config)
     for group in _groups(parts):
         scores.update(_read(generator, queries, group))
-    return Rescored(replaced(found, scores), cut_of(parts))
+    return Decoded(replaced(found, scores), cut_of(parts))
 
 
 def readings(

@@ -15,7 +15,7 @@ from seal_ir.errors import ModelError
 from seal_ir.lm.attention import exchangeable, restore_attention
 from seal_ir.lm.causal import CausalModel
 from seal_ir.lm.next_tokens import log_softmax
-from seal_ir.lm.protocols import LanguageModel, Prompt
+from seal_ir.lm.protocols import LanguageModel, Prompt, Tokens
 from seal_ir.lm.rows import RowsModel
 from seal_ir.lm.seq2seq import Seq2SeqModel, TreeSeq2SeqModel
 
@@ -23,7 +23,6 @@ logger = logging.getLogger(__name__)
 _WINDOWS = ("sliding_window", "attention_chunk_size", "window_size")  # names that configs give it
 _ENOUGH_WINDOW = 512  # tokens that hold any prompt
 _TOLERANCE, _HALF_TOLERANCE = 0.001, 0.1  # total variation distance, in float32 and in half precision
-Tokens = tuple[int, ...]
 
 
 def causal_model(network: Any) -> LanguageModel:

@@ -21,7 +21,7 @@ from seal_ir.decode.beam import Decoded
 from seal_ir.decode.cuts import note_cut
 from seal_ir.decode.prompts import make_prompt, room_for
 from seal_ir.decode.query_ngrams import NgramNode, query_ngrams
-from seal_ir.decode.rescore import Rescored, cut_of, readings, replaced, rescore
+from seal_ir.decode.rescore import cut_of, readings, replaced, rescore
 from seal_ir.errors import shown
 from seal_ir.index.reader import Index
 from seal_ir.lm.protocols import Generator, Prompt, Session
@@ -220,7 +220,7 @@ def _session(generator: Generator, prompts: list[Prompt], width: int) -> tuple[S
 
 def _rescored(
     generator: Generator, queries: Sequence[str], found: list[QueryKeys], config: DecodeConfig
-) -> Rescored:
+) -> Decoded:
     """New log-probabilities for all keys: every key read for itself, where the model has an encoder."""
     if not hasattr(generator.model, "start_tokens"):
         return rescore(generator, queries, found, config)
@@ -235,4 +235,4 @@ def _rescored(
         scores.update(
             {(item.query, item.key): logprob for item, logprob in zip(continuations, logprobs, strict=True)}
         )
-    return Rescored(replaced(found, scores), cut_of(parts))
+    return Decoded(replaced(found, scores), cut_of(parts))
