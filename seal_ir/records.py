@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from seal_ir.arrays import Doubles, Ints, Symbols
 
 BODY, TITLE, QUERY, UNIGRAM = "body", "title", "query", "unigram"
@@ -71,6 +73,9 @@ class Unigrams(NamedTuple):
     symbols: Symbols
     logprobs: Doubles
     counts: Ints
+
+
+NO_UNIGRAMS = Unigrams(np.empty(0, np.uint32), np.empty(0), np.empty(0, np.int64))
 
 
 class QueryKeys(NamedTuple):

@@ -10,13 +10,9 @@ from typing import Any, NamedTuple
 import torch
 from transformers import GenerationConfig
 
-from seal_ir.errors import ModelError
-from seal_ir.lm.load import chosen_device, chosen_dtype, load_network, quiet_transformers, wire
-from seal_ir.lm.protocols import Generator
-from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES
-from seal_ir.text.pretrained import find_model, load_description, load_tokenizer
-
-Tokens = tuple[int, ...]
+from seal_ir.lm.load import load_model, quiet_transformers
+from seal_ir.lm.protocols import Generator, Tokens
+from seal_ir.text.description import CAUSAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +67,10 @@ def load_writer(name: str, device: str | None = None, dtype: str | None = None) 
         ModelError: the model cannot be found or loaded, or its description does not fit it.
         UsageError: device or dtype is unknown or not available.
     """
-    torch_device = chosen_device(device)
-    files = find_model(name)
-    tokenizer = load_tokenizer(files)
-    network = load_network(files, chosen_dtype(dtype, torch_device)).to(torch_device)
-    family = SEQ2SEQ if network.config.is_encoder_decoder else CAUSAL
-    description = load_description(files) or TEMPLATES[family]
-    if description.family != family:
-        raise ModelError(f"{files.source}: seal.json says {description.family}, the model is {family}")
+    network, generator = load_model(name, device, dtype)
     ends = sorted({*_token_ids(network, "eos_token_id")})
     (padding, *_) = _token_ids(network, "pad_token_id") or [0]
-    start: list[int] = []
-    if family == SEQ2SEQ:
-        start = [tokenizer.token_id(token) for token in description.start]
-        # The model's own start, and the beginning of sequence that it was trained to force behind it.
-        start = start or [_token_ids(network, "decoder_start_token_id")[0]]
-        start += [] if description.start else _token_ids(network, "forced_bos_token_id")[:1]
-    generator = wire(network, tokenizer, description)
+    start: list[int] = getattr(generator.model, "start_tokens", [])  # of sequence-to-sequence models
     sys.stderr.write(f"model: {name} {generator.where}\n")
     # None of the model's own settings, such as penalties, may change what it says.
     settings: Any = GenerationConfig

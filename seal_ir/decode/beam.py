@@ -7,28 +7,26 @@ extending it is one backward-search step; nothing is ever searched from scratch.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from seal_ir.arrays import Ints, rank_in_group
+from seal_ir.arrays import Floats, Ints, rank_in_group
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.constraint import Constraint, CostRule
 from seal_ir.decode.cuts import Cut, note_cut
-from seal_ir.decode.forced import Forced, Scored, forced_roots, steps_of, taken
 from seal_ir.decode.hypotheses import Beams, Candidates
 from seal_ir.decode.prompts import make_prompt, room_for
-from seal_ir.decode.stopwatch import Stopwatch
+from seal_ir.decode.query_ngrams import Forced, Scored, extended, extensions_of, forced_roots
 from seal_ir.decode.unconstrained import Unconstrained
-from seal_ir.decode.unigrams import NO_UNIGRAMS, first_unigrams
+from seal_ir.index.batches import Successors
 from seal_ir.index.reader import Index
-from seal_ir.lm.protocols import Generator, Prompt, Session
+from seal_ir.lm.protocols import Generator, NextTokens, Prompt, Session
 from seal_ir.lm.sound import Sound, step_of
-from seal_ir.records import BODY, QUERY, Key, QueryKeys, Range
+from seal_ir.records import BODY, NO_UNIGRAMS, QUERY, Key, QueryKeys, Range, Unigrams
 from seal_ir.text.symbols import FIRST_TOKEN, Marks
 
 _DEFAULT_RULE = CostRule()
@@ -57,13 +55,10 @@ class Decoded(NamedTuple):
     Attributes:
         queries: the keys of each.
         cut: the queries that had to be cut to fit the model.
-        seconds: of the whole batch, by part: "model" (forward passes), "read" (softmax and selection; on
-            an accelerator waiting for the forward pass too), "constraint" (the index) and "other".
     """
 
     queries: list[QueryKeys]
     cut: Cut = {}  # read-only by its type; a proxy cannot be pickled
-    seconds: Mapping[str, float] = {}
 
 
 def decode(
@@ -72,7 +67,6 @@ def decode(
     queries: Sequence[str],
     config: DecodeConfig,
     rule: CostRule = _DEFAULT_RULE,
-    clock: Callable[[], float] = time.perf_counter,
 ) -> Decoded:
     """Let the model write keys for a batch of queries.
 
@@ -86,34 +80,36 @@ def decode(
         queries: the queries.
         config: beam, steps and what else to write.
         rule: when to enumerate continuations and when to verify them.
-        clock: for `Decoded.seconds`; `time.process_time` counts seconds of the processors.
 
     Raises:
         ModelError: the model's probabilities are no numbers; names query and step.
     """
-    started, watch = clock(), Stopwatch(clock)
     jobs, prompts, cut = _jobs(generator, index, queries, config)
     if not jobs:
         return Decoded([QueryKeys((), NO_UNIGRAMS) for _ in queries])
-    with watch.part("model"):
-        session = generator.model.start(prompts)
+    session = generator.model.start(prompts)
     bodies = np.array([row for row, job in enumerate(jobs) if job.kind == BODY], dtype=np.int64)
-    with watch.part("read"):
-        first = Sound(session.following, lambda row: jobs[row].named(1))
-        found = first_unigrams(index, first, bodies, config.unigrams)
+    first = Sound(session.following, lambda row: jobs[row].named(1))
+    found = _first_unigrams(index, first, bodies, config.unigrams)
     unigrams = {jobs[row].query: of_row for row, of_row in zip(bodies.tolist(), found, strict=True)}
     texts = [(row, jobs[row].text) for row in bodies.tolist()]
-    constraint: Constraint | Unconstrained = Unconstrained(index, generator.title_end, 2 * config.beam, watch)
-    if config.constrained:
-        constraint = Constraint(index, generator.title_end, 2 * config.beam, rule, watch)
-    search = _Search(jobs, constraint, session, config.beam, watch)
+    search = _Search(jobs, _constraint(generator, index, config, rule), session, config.beam)
     search.run(_first_beams(index, jobs), forced_roots(index, texts, config.query_words))
     keys: list[list[Key]] = [[] for _ in queries]
     for job in jobs:
         keys[job.query].extend(job.keys)
     decoded = [QueryKeys(tuple(k), unigrams.get(number, NO_UNIGRAMS)) for number, k in enumerate(keys)]
-    watch.seconds["other"] = clock() - started - sum(watch.seconds.values())
-    return Decoded(decoded, cut, watch.seconds)
+    return Decoded(decoded, cut)
+
+
+def _constraint(
+    generator: Generator, index: Index, config: DecodeConfig, rule: CostRule
+) -> Constraint | Unconstrained:
+    """What may follow the beams of a batch."""
+    n_best = 2 * config.beam  # at most one of each beam ends its field, so that a beam goes on
+    if config.constrained:
+        return Constraint(index, generator.title_end, n_best, rule)
+    return Unconstrained(index, generator.title_end, n_best)
 
 
 def _jobs(
@@ -146,38 +142,53 @@ def _first_beams(index: Index, jobs: Sequence[_Job]) -> Beams:
     return Beams(np.arange(n), ends, np.empty((n, 0), np.uint32), np.zeros(n), starts)
 
 
+def _first_unigrams(index: Index, following: NextTokens, rows: Ints, n: int) -> list[Unigrams]:
+    """The n most likely symbols of the index as the first of a body n-gram, ties by symbol; row by row."""
+    if n == 0:
+        return [NO_UNIGRAMS] * len(rows)
+    first = index.first_symbols
+    return [_best_unigrams(first, logprobs, n) for logprobs in following.whole(rows)]
+
+
+def _best_unigrams(first: Successors, logprobs: Floats, n: int) -> Unigrams:
+    inside = np.flatnonzero((first.symbols >= FIRST_TOKEN) & (first.symbols < len(logprobs) + FIRST_TOKEN))
+    scores = logprobs[first.symbols[inside].astype(np.int64) - FIRST_TOKEN].astype(np.float64)
+    finite = np.isfinite(scores)
+    inside, scores = inside[finite], scores[finite]
+    if len(scores) > n:
+        chosen = np.flatnonzero(scores >= np.partition(scores, -n)[-n])
+        inside, scores = inside[chosen], scores[chosen]
+    order = np.lexsort((inside, -scores))[:n]  # symbols ascend
+    inside, scores = inside[order], scores[order]
+    counts = (first.ranges[inside, :, 1] - first.ranges[inside, :, 0]).sum(axis=1)
+    return Unigrams(first.symbols[inside], scores, counts)
+
+
 class _Search:
     """All jobs on their way to their ends; keys are added to them. At first, row j is job j's prompt."""
 
     def __init__(
-        self,
-        jobs: list[_Job],
-        constraint: Constraint | Unconstrained,
-        session: Session,
-        width: int,
-        watch: Stopwatch,
+        self, jobs: list[_Job], constraint: Constraint | Unconstrained, session: Session, width: int
     ) -> None:
-        self._jobs, self._constraint, self._session = jobs, constraint, session
-        self._width, self._watch = width, watch
+        self._jobs, self._constraint, self._session, self._width = jobs, constraint, session, width
         self._steps = np.array([job.steps for job in jobs])
 
     def run(self, beams: Beams, forced: list[Forced]) -> None:
         """Step until neither beams nor n-grams of the query go on."""
         n_vocabulary = self._session.following.n_vocabulary
-        plan = self._constraint.plan(beams, n_vocabulary)
+        known = self._constraint.known(beams, n_vocabulary)
         while len(beams.jobs) or forced:
             following = Sound(self._session.following, partial(self._named, beams, forced))
-            steps = steps_of(forced, n_vocabulary)
-            best, logprobs = self._constraint.best(beams, plan, following, steps.rows, steps.tokens)
+            longer = extensions_of(forced, n_vocabulary)
+            best, logprobs = self._constraint.best(beams, known, following, longer.rows, longer.tokens)
             beams, parents, tokens = self._grown(beams, best)
             # Beams at the end of their field have no continuations: the model is not asked for any.
-            beams, plan, living = self._constraint.living(beams, n_vocabulary)
-            whole, forced, which = taken(steps, logprobs, len(living))
+            beams, known, living = self._constraint.living(beams, n_vocabulary)
+            whole, forced, which = extended(longer, logprobs, len(living))
             self._add_query_keys(whole)
-            rows = np.concatenate([parents[living], steps.rows[which]])
+            rows = np.concatenate([parents[living], longer.rows[which]])
             if len(rows):
-                with self._watch.part("model"):
-                    self._session.advance(rows, np.concatenate([tokens[living], steps.tokens[which]]))
+                self._session.advance(rows, np.concatenate([tokens[living], longer.tokens[which]]))
 
     def _named(self, beams: Beams, forced: Sequence[Forced], row: int) -> str:
         """What a row of the session is for: a beam, or behind these an n-gram of the query."""

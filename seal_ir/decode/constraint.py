@@ -16,9 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seal_ir.arrays import Bools, Floats, Ints, Symbols
-from seal_ir.decode.hypotheses import Beams, Candidates, best_of_each, joined, nth_best
-from seal_ir.decode.pool import Pool
-from seal_ir.decode.stopwatch import Stopwatch
+from seal_ir.decode.hypotheses import Beams, Candidates, Pool, best_of_each, joined, nth_best
 from seal_ir.index.reader import Index
 from seal_ir.lm.protocols import NextTokens
 from seal_ir.text.symbols import FIRST_TOKEN
@@ -46,7 +44,7 @@ class Pairs(NamedTuple):
     beams: Ints  # [m], ascending
     symbols: Symbols  # [m]
     tokens: Ints  # [m], what the model writes for the symbol
-    entries: Ints  # [m], into the ranges of the plan
+    entries: Ints  # [m], into the ranges of what is known
 
     def chosen(self, which: Ints | Bools) -> Pairs:
         """Some of them."""
@@ -57,7 +55,7 @@ _NOTHING = np.empty(0, np.int64)
 NO_PAIRS = Pairs(_NOTHING, _NOTHING.astype(np.uint32), _NOTHING, _NOTHING)
 
 
-class Plan(NamedTuple):
+class Known(NamedTuple):
     """What is known of the continuations before the model is asked."""
 
     wide: Ints  # beams whose continuations are verified, not enumerated
@@ -68,7 +66,7 @@ class Plan(NamedTuple):
 class Constraint:
     """The best attested continuations of beams."""
 
-    def __init__(self, index: Index, title_end: int, n_best: int, rule: CostRule, watch: Stopwatch) -> None:
+    def __init__(self, index: Index, title_end: int, n_best: int, rule: CostRule) -> None:
         """Of `index`.
 
         Args:
@@ -76,35 +74,33 @@ class Constraint:
             title_end: the token that the model writes where a title or a further field ends.
             n_best: continuations wanted of each decoding.
             rule: see `CostRule`.
-            watch: the index's time is added to "constraint", that of reading log-probabilities to "read".
         """
-        self._index, self._title_end, self._n_best = index, title_end, n_best
-        self._rule, self._watch = rule, watch
+        self._index, self._title_end, self._n_best, self._rule = index, title_end, n_best, rule
 
-    def plan(self, beams: Beams, n_vocabulary: int) -> Plan:
+    def known(self, beams: Beams, n_vocabulary: int) -> Known:
         """Enumerate what follows narrow beams and the model, with its `n_vocabulary` tokens, can write."""
         narrow = (beams.ranges[..., 1] - beams.ranges[..., 0]).sum(axis=1) <= self._rule.narrow
         pairs, ranges = self._enumerated(beams, np.flatnonzero(narrow), n_vocabulary)
-        return Plan(np.flatnonzero(~narrow), pairs, ranges)
+        return Known(np.flatnonzero(~narrow), pairs, ranges)
 
-    def living(self, beams: Beams, n_vocabulary: int) -> tuple[Beams, Plan, Ints]:
-        """The beams that something may follow, the plan for them, and which of `beams` they are."""
-        plan = self.plan(beams, n_vocabulary)
+    def living(self, beams: Beams, n_vocabulary: int) -> tuple[Beams, Known, Ints]:
+        """The beams that something may follow, what is known of it, and which of `beams` they are."""
+        known = self.known(beams, n_vocabulary)
         alive = np.zeros(len(beams.jobs), dtype=bool)
-        alive[plan.wide] = alive[plan.pairs.beams] = True
+        alive[known.wide] = alive[known.pairs.beams] = True
         renumbered = np.cumsum(alive) - 1
-        pairs = plan.pairs._replace(beams=renumbered[plan.pairs.beams])
+        pairs = known.pairs._replace(beams=renumbered[known.pairs.beams])
         which = np.flatnonzero(alive)
-        return beams.chosen(which), Plan(renumbered[plan.wide], pairs, plan.ranges), which
+        return beams.chosen(which), Known(renumbered[known.wide], pairs, known.ranges), which
 
     def best(
-        self, beams: Beams, plan: Plan, following: NextTokens, rows: Ints, tokens: Ints
+        self, beams: Beams, known: Known, following: NextTokens, rows: Ints, tokens: Ints
     ) -> tuple[Candidates, Floats]:
         """The best attested continuations of each decoding, and what else is to be read in the same go.
 
         Args:
             beams: all beams.
-            plan: what `plan` says about them.
+            known: what `known` says about them.
             following: the distributions of their next tokens.
             rows: of pairs of row and token whose log-probabilities are wanted too.
             tokens: of the same.
@@ -113,22 +109,21 @@ class Constraint:
             Candidates decoding by decoding and best first, ties by symbol and then by beam; and the
             log-probabilities float32 [len(rows)].
         """
-        pairs = plan.pairs
-        ends = plan.wide[beams.may_end[plan.wide]]
+        pairs = known.pairs
+        ends = known.wide[beams.may_end[known.wide]]
         ends = ends if self._title_end < following.n_vocabulary else ends[:0]
-        with self._watch.part("read"):
-            read = following.read(
-                np.concatenate([pairs.beams, ends, rows]),
-                np.concatenate([pairs.tokens, np.full(len(ends), self._title_end), tokens]),
-                plan.wide,
-                min(self._rule.tops[0], following.n_vocabulary),
-            )
+        read = following.read(
+            np.concatenate([pairs.beams, ends, rows]),
+            np.concatenate([pairs.tokens, np.full(len(ends), self._title_end), tokens]),
+            known.wide,
+            min(self._rule.tops[0], following.n_vocabulary),
+        )
         n, m = len(pairs.beams), len(pairs.beams) + len(ends)
-        found = self._scored(beams, pairs, plan.ranges, read.logprobs[:n])
-        if len(plan.wide):
+        found = self._scored(beams, pairs, known.ranges, read.logprobs[:n])
+        if len(known.wide):
             pool = Pool(beams)
             pool.add_ends(ends, self._title_end, read.logprobs[n:m])
-            pool.add_tops(plan.wide, read, following.n_vocabulary)
+            pool.add_tops(known.wide, read, following.n_vocabulary)
             found = self._verified(beams, found, pool, following)
         return best_of_each(found, beams.jobs, self._n_best), read.logprobs[m:]
 
@@ -137,18 +132,17 @@ class Constraint:
         n_jobs = int(beams.jobs[-1]) + 1
         attempts = np.zeros(len(beams.jobs), dtype=np.int64)
         while True:
-            known = joined([found, pool.attested])
+            so_far = joined([found, pool.attested])
             # What ties with the last of the best is looked at too: symbols decide between them.
-            least = nth_best(known.scores, beams.jobs[known.beams], n_jobs, self._n_best)[beams.jobs]
+            least = nth_best(so_far.scores, beams.jobs[so_far.beams], n_jobs, self._n_best)[beams.jobs]
             due = pool.due(least, self._rule.verified)
             if len(due):
-                with self._watch.part("constraint"):
-                    ranges = np.ascontiguousarray(beams.ranges[pool.beams[due]])
-                    pool.settle(due, self._index.extend(ranges, pool.symbols[due]))
+                ranges = np.ascontiguousarray(beams.ranges[pool.beams[due]])
+                pool.settle(due, self._index.extend(ranges, pool.symbols[due]))
                 continue
             uncertain = pool.uncertain(least)
             if not len(uncertain):
-                return known
+                return so_far
             attempts[uncertain] += 1
             for level, k in enumerate(self._rule.tops[1:], start=1):
                 self._widen(pool, uncertain[attempts[uncertain] == level], k, following)
@@ -161,26 +155,23 @@ class Constraint:
         """Read more of the best tokens of some beams."""
         if len(beams):
             nothing = np.empty(0, np.int64)
-            with self._watch.part("read"):
-                read = following.read(nothing, nothing, beams, min(k, following.n_vocabulary))
+            read = following.read(nothing, nothing, beams, min(k, following.n_vocabulary))
             pool.drop_tops(beams)
             pool.add_tops(beams, read, following.n_vocabulary)
 
     def _all_of(self, beams: Beams, which: Ints, following: NextTokens) -> Candidates:
         """The best of all that follows some beams, enumerated after all."""
         pairs, ranges = self._enumerated(beams, which, following.n_vocabulary)
-        with self._watch.part("read"):
-            read = following.read(pairs.beams, pairs.tokens, np.empty(0, np.int64), 1)
+        read = following.read(pairs.beams, pairs.tokens, np.empty(0, np.int64), 1)
         return self._scored(beams, pairs, ranges, read.logprobs)
 
     def _enumerated(self, beams: Beams, which: Ints, n_vocabulary: int) -> tuple[Pairs, Ints]:
         """All that may follow some beams: any token inside a field, or the end of one that has begun."""
         if not len(which):
             return NO_PAIRS, beams.ranges[:0]
-        with self._watch.part("constraint"):
-            # Beams of different queries often share a range: ask once.
-            ranges, group = np.unique(beams.ranges[which], axis=0, return_inverse=True)
-            successors = self._index.successors(np.ascontiguousarray(ranges))
+        # Beams of different queries often share a range: ask once.
+        ranges, group = np.unique(beams.ranges[which], axis=0, return_inverse=True)
+        successors = self._index.successors(np.ascontiguousarray(ranges))
         owner, entries = _expanded(successors.offsets, group.reshape(-1))
         symbols = successors.symbols[entries]
         ends = symbols == beams.ends[which][owner]

@@ -1,14 +1,16 @@
-"""Word n-grams of the query that occur in the corpus, as a tree of symbols to be scored by the model."""
+"""Word n-grams of the query that occur in the corpus: a tree of symbols that the model only scores."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from seal_ir.arrays import Ints
+from seal_ir.arrays import Floats, Ints
 from seal_ir.index.reader import Index
-from seal_ir.text.symbols import to_symbols
+from seal_ir.text.symbols import FIRST_TOKEN, to_symbols
 
 MAX_NGRAM_TOKENS = 15  # of one n-gram; longer ones are beyond what a decoding step budget covers
 _EDGE = "\"'`.,;:!?()[]{}<>“”‘’«»…"  # punctuation around a word is not part of it
@@ -74,3 +76,91 @@ def _pruned(node: NgramNode) -> NgramNode:
     """The node without descendants that lead to no whole n-gram."""
     node.children = [child for child in map(_pruned, node.children) if child.whole or child.children]
     return node
+
+
+class Forced(NamedTuple):
+    """A prefix of the query's n-grams."""
+
+    row: int  # of the session
+    job: int
+    node: NgramNode
+    symbols: tuple[int, ...]
+    logprob: float
+
+
+class Scored(NamedTuple):
+    """An n-gram of the query that the model has read to its end."""
+
+    job: int
+    symbols: tuple[int, ...]
+    logprob: float
+    ranges: Ints  # [n_segments, 2]
+
+
+def forced_roots(index: Index, queries: Sequence[tuple[int, str]], max_words: int) -> list[Forced]:
+    """The n-grams of each query [job, text], all under one node without a symbol, in the rows of the jobs."""
+    if not max_words:
+        return []
+    return [
+        Forced(
+            job, job, NgramNode(-1, index.everything, children=query_ngrams(index, text, max_words)), (), 0.0
+        )
+        for job, text in queries
+    ]
+
+
+class Extensions(NamedTuple):
+    """All n-grams by one symbol longer, as pairs of a prefix and a child of its node."""
+
+    prefixes: list[Forced]
+    children: list[NgramNode]
+
+    @property
+    def rows(self) -> Ints:
+        """The row of each prefix, int64 [n]."""
+        return np.array([prefix.row for prefix in self.prefixes], dtype=np.int64)
+
+    @property
+    def tokens(self) -> Ints:
+        """The token of each child, int64 [n]."""
+        return np.array([child.symbol - FIRST_TOKEN for child in self.children], dtype=np.int64)
+
+
+def extensions_of(forced: Sequence[Forced], n_vocabulary: int) -> Extensions:
+    """What prefixes become next, those to tokens that the model does not know left out."""
+    found = [
+        (prefix, child)
+        for prefix in forced
+        for child in prefix.node.children
+        if child.symbol - FIRST_TOKEN < n_vocabulary
+    ]
+    return Extensions([prefix for prefix, _ in found], [child for _, child in found])
+
+
+def extended(
+    extensions: Extensions, logprobs: Floats, first_row: int
+) -> tuple[list[Scored], list[Forced], Ints]:
+    """Extend prefixes, now that the model has said how likely that is.
+
+    Args:
+        extensions: by which tokens.
+        logprobs: of these tokens, float32 [n].
+        first_row: where the session's new rows for what goes on begin.
+
+    Returns:
+        The n-grams that are whole, the prefixes that go on, and which of `extensions` led to these.
+    """
+    whole: list[Scored] = []
+    going: list[Forced] = []
+    which: list[int] = []
+    for at, (prefix, child, token_logprob) in enumerate(zip(*extensions, logprobs.tolist(), strict=True)):
+        logprob = prefix.logprob + token_logprob
+        if not np.isfinite(logprob):
+            continue
+        symbols = (*prefix.symbols, child.symbol)
+        if child.whole:
+            whole.append(Scored(prefix.job, symbols, logprob, child.ranges))
+        if child.children:
+            going.append(Forced(first_row + len(going), prefix.job, child, symbols, logprob))
+            which.append(at)
+    return whole, going, np.array(which, dtype=np.int64)

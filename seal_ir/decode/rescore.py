@@ -14,20 +14,20 @@ import numpy as np
 
 from seal_ir.arrays import Doubles
 from seal_ir.config import DecodeConfig
+from seal_ir.decode.beam import Decoded
 from seal_ir.decode.cuts import Cut, note_cut
 from seal_ir.decode.prompts import make_prompt, room_for
 from seal_ir.errors import UsageError
-from seal_ir.lm.protocols import Generator, NextTokens, Prompt
+from seal_ir.lm.protocols import Generator, NextTokens, Prompt, Tokens
 from seal_ir.lm.sound import Sound, step_of
 from seal_ir.records import BODY, QUERY, UNIGRAM, Key, QueryKeys
 from seal_ir.text.symbols import FIRST_TOKEN
 
 _KEYS_AT_ONCE = 1024  # read together; bounds the memory of a session, whatever the number of keys
 _FREE = (BODY, QUERY, UNIGRAM)  # kinds that the body prompt asks for
-Tokens = tuple[int, ...]
 
 
-class Forced(NamedTuple):
+class Continuation(NamedTuple):
     """A continuation to be read: the place of its key, and what the model would write for it."""
 
     query: int
@@ -39,20 +39,13 @@ class Reading(NamedTuple):
     """A prompt, the continuations that follow it, and the `limit` of `MadePrompt`."""
 
     prompt: Prompt
-    forced: list[Forced]
+    continuations: list[Continuation]
     limit: int | None = None
-
-
-class Rescored(NamedTuple):
-    """The keys of each query, and the queries that had to be cut to fit the model."""
-
-    queries: list[QueryKeys]
-    cut: Cut
 
 
 def rescore(
     generator: Generator, queries: Sequence[str], found: Sequence[QueryKeys], config: DecodeConfig
-) -> Rescored:
+) -> Decoded:
     """The same keys with the log-probabilities of a second, teacher-forced pass, unigrams as they were.
 
     Keys that the model cannot write at all (probability 0) are left out. Common beginnings of the keys of
@@ -72,7 +65,7 @@ def rescore(
     parts = readings(generator, queries, found, config)
     for group in _groups(parts):
         scores.update(_read(generator, queries, group))
-    return Rescored(replaced(found, scores), cut_of(parts))
+    return Decoded(replaced(found, scores), cut_of(parts))
 
 
 def readings(
@@ -83,16 +76,16 @@ def readings(
         raise UsageError(f"{len(queries)} queries need as many lists of keys, not {len(found)}")
     made = []
     for number, (query, query_keys) in enumerate(zip(queries, found, strict=True)):
-        by_prompt: dict[str, list[Forced]] = {}
+        by_prompt: dict[str, list[Continuation]] = {}
         for at, key in enumerate(query_keys.keys):
             kind = BODY if key.kind in _FREE else key.kind
-            by_prompt.setdefault(kind, []).append(Forced(number, at, _tokens(generator, key)))
+            by_prompt.setdefault(kind, []).append(Continuation(number, at, _tokens(generator, key)))
         for kind in sorted(by_prompt):
-            forced = by_prompt[kind]
-            reserved = max(room_for(kind, config), *(len(item.tokens) for item in forced))
+            continuations = by_prompt[kind]
+            reserved = max(room_for(kind, config), *(len(item.tokens) for item in continuations))
             template = generator.description.prompt(kind)
             prompt, limit = make_prompt(generator, template, query, reserved)
-            made.append(Reading(prompt, forced, limit))
+            made.append(Reading(prompt, continuations, limit))
     return made
 
 
@@ -100,7 +93,7 @@ def cut_of(parts: Sequence[Reading]) -> Cut:
     """The queries that were cut to fit their prompts into the model."""
     cut: dict[int, int] = {}
     for part in parts:
-        note_cut(cut, part.forced[0].query, part.limit)
+        note_cut(cut, part.continuations[0].query, part.limit)
     return cut
 
 
@@ -137,8 +130,8 @@ def _groups(parts: Sequence[Reading]) -> list[list[Reading]]:
     """The readings in groups of at most `_KEYS_AT_ONCE` keys, those with more than that in pieces."""
     groups: list[list[Reading]] = [[]]
     room = _KEYS_AT_ONCE
-    for prompt, forced, _ in parts:
-        ordered = sorted(forced, key=lambda item: item.tokens)  # neighbours share their beginnings
+    for prompt, continuations, _ in parts:
+        ordered = sorted(continuations, key=lambda item: item.tokens)  # neighbours share their beginnings
         while ordered:
             if room == 0:
                 groups.append([])
@@ -156,22 +149,22 @@ def _read(
     session = generator.model.start([part.prompt for part in group])
     scores: dict[tuple[int, Tokens], float] = {(p, ()): 0.0 for p in range(len(group))}
     rows: dict[tuple[int, Tokens], int] = {(p, ()): p for p in range(len(group))}
-    longest = max(len(item.tokens) for part in group for item in part.forced)
+    longest = max(len(item.tokens) for part in group for item in part.continuations)
 
     def named(row: int) -> str:
         (p, written) = next(prefix for prefix, its_row in rows.items() if its_row == row)
-        return step_of(queries[group[p].forced[0].query], "given", len(written) + 1)
+        return step_of(queries[group[p].continuations[0].query], "given", len(written) + 1)
 
     for depth in range(1, longest + 1):
         grown = sorted(
-            {(p, item.tokens[:depth]) for p, part in enumerate(group) for item in part.forced
+            {(p, item.tokens[:depth]) for p, part in enumerate(group) for item in part.continuations
              if len(item.tokens) >= depth}
         )  # fmt: skip
         pairs = [(rows.get((p, tokens[:-1]), -1), tokens[-1]) for p, tokens in grown]
         steps = _next(Sound(session.following, named), pairs)
         for (p, tokens), step in zip(grown, steps.tolist(), strict=True):
             scores[p, tokens] = scores[p, tokens[:-1]] + step
-        goes_on = {(p, item.tokens[:depth]) for p, part in enumerate(group) for item in part.forced
+        goes_on = {(p, item.tokens[:depth]) for p, part in enumerate(group) for item in part.continuations
                    if len(item.tokens) > depth}  # fmt: skip
         going = [prefix for prefix in grown if prefix in goes_on and np.isfinite(scores[prefix])]
         if not going:
@@ -182,7 +175,7 @@ def _read(
     return {
         (item.query, item.key): scores.get((p, item.tokens), -np.inf)
         for p, part in enumerate(group)
-        for item in part.forced
+        for item in part.continuations
     }
 
 

@@ -22,7 +22,7 @@ from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.registry import index_directory, index_for
 from seal_ir.keys.files import KeyWriter, file_to_write, made_beside
 from seal_ir.keys.provenance import KeysMade, write_made
-from seal_ir.lm.torch_threads import use_threads
+from seal_ir.lm.device import use_threads
 from seal_ir.progress import Progress
 from seal_ir.records import Query
 

@@ -14,8 +14,8 @@ import torch
 
 from seal_ir.arrays import Ints
 from seal_ir.lm.attention import use_tree_attention
-from seal_ir.lm.kv_cache import KeyValues, Step, TreeCache
-from seal_ir.lm.logits import next_tokens
+from seal_ir.lm.kv_cache import KeyValues, Layout, TreeCache
+from seal_ir.lm.next_tokens import next_tokens
 from seal_ir.lm.protocols import NextTokens, Prompt, cache_keyword
 
 _KEPT_PREFIXES = 8  # prompts differ by field only; a handful of entries covers every use
@@ -56,15 +56,15 @@ class CausalModel:
 
     @torch.inference_mode()
     def forward(
-        self, tokens: Ints, positions: Ints, step: Step, cache: TreeCache, read: Ints
+        self, tokens: Ints, positions: Ints, layout: Layout, cache: TreeCache, read: Ints
     ) -> torch.Tensor:
         """Logits [len(read), vocabulary] of some of the rows; the keys of all are written to the cache.
 
         Args:
             tokens: int64 [rows].
             positions: int64 [rows], each token's place in its own sequence.
-            step: where the rows lie.
-            cache: has laid out this step.
+            layout: where the rows lie.
+            cache: has laid these rows out.
             read: int64, the rows whose logits are wanted, ascending.
         """
         sent = torch.from_numpy(np.stack([tokens, positions])).to(self._network.device)
@@ -72,10 +72,10 @@ class CausalModel:
         output = self._network(
             input_ids=sent[:1],
             position_ids=sent[1:],
-            attention_mask=step.mask,
+            attention_mask=layout.mask,
             use_cache=True,
             logits_to_keep=0 if everything else torch.from_numpy(read).to(sent.device),
-            seal_step=step,
+            seal_layout=layout,
             **{self._cache_keyword: cache},
         )
         return output.logits[0]  # type: ignore[no-any-return]
@@ -85,8 +85,8 @@ class CausalModel:
         known = self._prefixes.get(tokens)
         if known is None:
             n, cache = len(tokens), self.new_cache(1)
-            step = cache.read_prompts(np.zeros(n, dtype=np.int64))
-            self.forward(np.array(tokens), np.arange(n), step, cache, np.array([n - 1]))
+            layout = cache.read_prompts(np.zeros(n, dtype=np.int64))
+            self.forward(np.array(tokens), np.arange(n), layout, cache, np.array([n - 1]))
             known = cache.prefix(n)
             if len(self._prefixes) >= _KEPT_PREFIXES:
                 self._prefixes.pop(next(iter(self._prefixes)), None)
@@ -110,8 +110,8 @@ class CausalSession:
         tokens = np.concatenate([prompt.tokens[prompt.n_shared :] for prompt in prompts]).astype(np.int64)
         positions = np.concatenate([np.arange(*bounds) for bounds in zip(shared, lengths, strict=True)])
         last = np.cumsum(lengths - shared) - 1
-        step = self._cache.read_prompts(owners)
-        self._following = next_tokens(model.forward(tokens, positions, step, self._cache, last))
+        layout = self._cache.read_prompts(owners)
+        self._following = next_tokens(model.forward(tokens, positions, layout, self._cache, last))
         self._next_position = lengths
 
     @property
@@ -122,8 +122,8 @@ class CausalSession:
     def advance(self, rows: Ints, tokens: Ints) -> None:
         """Replace the rows: new row i is old row `rows[i]` with `tokens[i]` appended."""
         self._cache.retire(rows)
-        step = self._cache.branch(rows)
+        layout = self._cache.branch(rows)
         positions = self._next_position[rows]
-        logits = self._model.forward(tokens, positions, step, self._cache, np.arange(len(rows)))
+        logits = self._model.forward(tokens, positions, layout, self._cache, np.arange(len(rows)))
         self._following = next_tokens(logits)
         self._next_position = positions + 1

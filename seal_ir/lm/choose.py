@@ -12,18 +12,17 @@ import torch
 
 from seal_ir.arrays import Floats
 from seal_ir.errors import ModelError
-from seal_ir.lm.attention import restore_attention
+from seal_ir.lm.attention import exchangeable, restore_attention
 from seal_ir.lm.causal import CausalModel
-from seal_ir.lm.logits import log_softmax
-from seal_ir.lm.protocols import LanguageModel, Prompt
+from seal_ir.lm.next_tokens import log_softmax
+from seal_ir.lm.protocols import LanguageModel, Prompt, Tokens
 from seal_ir.lm.rows import RowsModel
 from seal_ir.lm.seq2seq import Seq2SeqModel, TreeSeq2SeqModel
 
 logger = logging.getLogger(__name__)
 _WINDOWS = ("sliding_window", "attention_chunk_size", "window_size")  # names that configs give it
-_ENOUGH_WINDOW = 512  # tokens that hold any prompt; within its window, local attention is full attention
+_ENOUGH_WINDOW = 512  # tokens that hold any prompt
 _TOLERANCE, _HALF_TOLERANCE = 0.001, 0.1  # total variation distance, in float32 and in half precision
-Tokens = tuple[int, ...]
 
 
 def causal_model(network: Any) -> LanguageModel:
@@ -32,10 +31,9 @@ def causal_model(network: Any) -> LanguageModel:
     Raises:
         ModelError: its next-token probabilities are no numbers, or in a batch not those of one sequence.
     """
-    window = _window(network.config)
     kinds: list[Callable[[], LanguageModel]] = [lambda: RowsModel(network)]
-    if _has_positions(network) and (window is None or window >= _ENOUGH_WINDOW):
-        kinds.insert(0, lambda: CausalModel(network, window))
+    if can_hold_trees(network, _ENOUGH_WINDOW):
+        kinds.insert(0, lambda: CausalModel(network, _window(network.config)))
     return _first_that_fits(network, kinds, lambda prompt, written: _alone(network, (*prompt, *written)))
 
 
@@ -93,6 +91,18 @@ def _check_numbers(network: Any, expected: Sequence[Floats]) -> None:
         )
 
 
+def can_hold_trees(network: Any, n_tokens: int) -> bool:
+    """Whether branches of one beginning can lie side by side in one sequence of a causal network.
+
+    Args:
+        network: the network.
+        n_tokens: of the longest branch, beginning included. Within its window local attention is full
+            attention, if it goes by a mask: by places in the sequence it would miss the beginning.
+    """
+    window = _window(network.config)
+    return _has_positions(network) and (window is None or (window >= n_tokens and exchangeable(network)))
+
+
 def _has_positions(network: Any) -> bool:
     """Whether a token's place is told to the model, not taken from where it lies in the cache."""
     stateful = getattr(network, "_is_stateful", False)
@@ -110,4 +120,4 @@ def _alone(network: Any, sequence: Tokens, target: Tokens | None = None) -> Floa
     """Log-probabilities of the token after one sequence, or after the target of a source."""
     inputs = {} if target is None else {"decoder_input_ids": torch.tensor([target], device=network.device)}
     ids = torch.tensor([sequence], device=network.device)
-    return log_softmax(network(input_ids=ids, **inputs).logits[0, -1])
+    return log_softmax(network(input_ids=ids, **inputs).logits[0, -1]).cpu().numpy()

@@ -21,7 +21,7 @@ _ALIGNED = 8  # kernels on accelerators want the rows of a mask to start at mult
 _MANY = 32  # free places that are worth moving keys and values
 
 
-class Step(NamedTuple):
+class Layout(NamedTuple):
     """Where the rows of one forward pass lie in the grid [prompt, row of the prompt] of attention."""
 
     n_prompts: int
@@ -71,19 +71,19 @@ class TreeCache(Cache):
         return [(keys[0, :n].clone(), values[0, :n].clone()) for keys, values in self._buffers]
 
     @torch.inference_mode()
-    def read_prompts(self, prompts: Ints) -> Step:
+    def read_prompts(self, prompts: Ints) -> Layout:
         """The next rows are further tokens of prompts [rows], in order: each sees all before it, and itself.
 
         Afterwards, each prompt is one row.
         """
         places = self._used[prompts] + _slots(prompts)
         self._used = self._used + np.bincount(prompts, minlength=len(self._used))
-        step = self._laid_out(prompts, places, places + 1, np.empty((len(places), 0), dtype=np.int64))
+        layout = self._laid_out(prompts, places, places + 1, np.empty((len(places), 0), dtype=np.int64))
         self._own = self._used
-        return step
+        return layout
 
     @torch.inference_mode()
-    def branch(self, rows: Ints) -> Step:
+    def branch(self, rows: Ints) -> Layout:
         """The next rows continue present ones [rows]: each sees what that one sees, and itself."""
         self.prompts, self._written = self.prompts[rows], self._written[rows]
         self._free()
@@ -131,8 +131,8 @@ class TreeCache(Cache):
     def _width(self) -> int:
         return -(-int(self._used.max()) // _ALIGNED) * _ALIGNED
 
-    def _laid_out(self, prompts: Ints, places: Ints, n_first: Ints, others: Ints) -> Step:
-        """The step of rows that go to `places`, and see the first `n_first` of their prompt and `others`."""
+    def _laid_out(self, prompts: Ints, places: Ints, n_first: Ints, others: Ints) -> Layout:
+        """That of rows that go to `places`, and see the first `n_first` of their prompt and `others`."""
         self._reserve(self._width)
         n, n_prompts, slots = len(prompts), len(self._used), _slots(prompts)
         width = int(slots.max()) + 1
@@ -149,7 +149,7 @@ class TreeCache(Cache):
         lowest = torch.finfo(self._dtype).min
         mask = torch.full((len(rows), self._width), lowest, dtype=self._dtype, device=self._device)
         mask[cells_] = torch.zeros_like(visible, dtype=self._dtype).masked_fill_(~visible, lowest)
-        return Step(n_prompts, width, cells_, rows_, mask.view(n_prompts, 1, width, -1))
+        return Layout(n_prompts, width, cells_, rows_, mask.view(n_prompts, 1, width, -1))
 
     def _free(self) -> None:
         """Move what is still behind a row to the front, once that makes room for many."""

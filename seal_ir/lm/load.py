@@ -1,15 +1,18 @@
-"""Loading a language model's weights and wiring it up for decoding."""
+"""Loading a language model's weights, with a LoRA adapter's added, and wiring it up for decoding."""
 
 from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -19,19 +22,21 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from seal_ir.errors import ModelError, UsageError
+from seal_ir.errors import ModelError
 from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import clear_left, put_in_place, scratch_folder
-from seal_ir.lm.adapter import merge_adapter
 from seal_ir.lm.choose import causal_model, seq2seq_model
+from seal_ir.lm.device import chosen_device, chosen_dtype
 from seal_ir.lm.protocols import Generator
-from seal_ir.lm.soundness import check_weights
+from seal_ir.lm.sound import check_weights, first_odd
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES, ModelDescription
 from seal_ir.text.pretrained import (
+    ADAPTER_CONFIG,
     BASE_MODEL,
     CACHE_ADVICE,
     ModelFiles,
+    adapter_config,
     base_of,
     explain_failure,
     find_model,
@@ -42,8 +47,11 @@ from seal_ir.text.pretrained import (
 from seal_ir.text.tokenizer import TextTokenizer
 
 logger = logging.getLogger(__name__)
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-AUTO = "auto"  # the fastest one of the device
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+_PREFIX = "base_model.model."  # peft's, before the names of the base model
+# Settings of peft under which a layer is something else than W + scale * B A, with what they must be.
+_PLAIN = {"use_dora": False, "fan_in_fan_out": False, "bias": "none", "modules_to_save": None}
+_PLAIN_PATTERNS = ("rank_pattern", "alpha_pattern", "trainable_token_indices", "layer_replication")
 
 
 def load_generator(name: str, device: str | None = None, dtype: str | None = None) -> Generator:
@@ -60,6 +68,13 @@ def load_generator(name: str, device: str | None = None, dtype: str | None = Non
         ModelError: the model cannot be found or loaded, or its description does not fit it.
         UsageError: device or dtype is unknown or not available.
     """
+    _, generator = load_model(name, device, dtype)
+    logger.info("model %s runs %s", name, generator.where)
+    return generator
+
+
+def load_model(name: str, device: str | None = None, dtype: str | None = None) -> tuple[Any, Generator]:
+    """Its transformers network, and what `load_generator` gives, whose arguments and errors it has."""
     torch_device = chosen_device(device)
     torch_dtype = chosen_dtype(dtype, torch_device)
     files = find_model(name)
@@ -69,9 +84,7 @@ def load_generator(name: str, device: str | None = None, dtype: str | None = Non
     description = load_description(files) or TEMPLATES[family]
     if description.family != family:
         raise ModelError(f"{files.source}: seal.json says {description.family}, the model is {family}")
-    generator = wire(network, tokenizer, description)
-    logger.info("model %s runs %s", name, generator.where)
-    return generator
+    return network, wire(network, tokenizer, description)
 
 
 def load_network(files: ModelFiles, dtype: torch.dtype) -> Any:
@@ -86,7 +99,7 @@ def load_network(files: ModelFiles, dtype: torch.dtype) -> Any:
         if found.folder is not None and base_of(found.folder) is not None:
             raise ModelError(f"{files.folder}: its base model {base} is an adapter itself; merge that first")
         network = load_network(found, torch.float32)
-        merge_adapter(network, files.folder)
+        _merge_adapter(network, files.folder)
         network = network.to(dtype)
         check_weights(network, files.folder)
         return network
@@ -101,6 +114,60 @@ def load_network(files: ModelFiles, dtype: torch.dtype) -> Any:
             raise explain_failure(files, error) from error
     check_weights(network, files.source)
     return network.eval()
+
+
+@torch.no_grad()
+def _merge_adapter(network: Any, folder: Path) -> None:
+    """Add an adapter to the weights of its base model, in place; peft is not needed for this.
+
+    Raises:
+        ModelError: the adapter is of another kind than LoRA, damaged, not finite, or made for another model.
+    """
+    scale = _adapter_scale(adapter_config(folder), folder / ADAPTER_CONFIG)
+    matrices = adapter_matrices(folder)
+    layers = dict(network.named_modules())
+    for name in sorted(matrices):
+        module, _, part = name.removeprefix(_PREFIX).partition(".lora_")
+        if part not in ("A.weight", "B.weight"):
+            raise ModelError(f"{folder / ADAPTER_WEIGHTS}: {name} is no part of a LoRA matrix")
+        if part == "B.weight":
+            continue
+        down, up = matrices[name], matrices.get(name.replace(".lora_A.", ".lora_B."))
+        weight = getattr(layers.get(module), "weight", None)
+        if up is None or weight is None or tuple(weight.shape) != (up.shape[0], down.shape[1]):
+            raise ModelError(f"{folder}: the adapter does not fit its base model ({module})")
+        weight += (scale * (up.float() @ down.float())).to(weight)
+
+
+def adapter_matrices(folder: Path) -> dict[str, torch.Tensor]:
+    """The matrices of an adapter by peft's names.
+
+    Raises:
+        ModelError: they cannot be read, or a value is no finite number.
+    """
+    path = folder / ADAPTER_WEIGHTS
+    try:
+        matrices = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise ModelError(f"{path}: cannot be read ({error})") from error
+    odd = first_odd(sorted(matrices.items()))
+    if odd:
+        raise ModelError(f"{path}: the adapter's weights are not finite numbers: {odd}; train it again")
+    return matrices
+
+
+def _adapter_scale(config: dict[str, Any], path: Path) -> float:
+    """What B A is multiplied with."""
+    if config.get("peft_type") != "LORA":
+        raise ModelError(f"{path}: peft_type is {config.get('peft_type')!r}; only LORA can be loaded")
+    odd = [name for name, value in _PLAIN.items() if config.get(name, value) != value]
+    odd += [name for name in _PLAIN_PATTERNS if config.get(name)]
+    if odd:
+        raise ModelError(f"{path}: {odd[0]} is {config[odd[0]]!r}; only plain LoRA can be loaded")
+    rank, alpha = config.get("r"), config.get("lora_alpha")
+    if not isinstance(rank, int) or not isinstance(alpha, int | float) or rank < 1:
+        raise ModelError(f"{path}: r is {rank!r} and lora_alpha {alpha!r}; both must be numbers")
+    return alpha / math.sqrt(rank) if config.get("use_rslora") else alpha / rank
 
 
 def wire(network: Any, tokenizer: TextTokenizer, description: ModelDescription) -> Generator:
@@ -197,48 +264,3 @@ def quiet_transformers() -> Iterator[None]:
         gguf.tqdm = gguf_bar
         if bar:
             theirs.enable_progress_bar()
-
-
-def chosen_device(device: str | None) -> torch.device:
-    """The device of a name; CUDA where there is one if it has none.
-
-    Raises:
-        UsageError: it is not available here.
-    """
-    if device is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        chosen = torch.device(device)
-        # There are devices that hold shapes only, and some that torch knows by name and cannot run.
-        sound = torch.ones(2, device=chosen).add(1).tolist() == [2.0, 2.0]
-    except Exception as error:  # noqa: BLE001 - every backend fails in its own way
-        reason = " ".join(str(error).split(". ")[0].split())[:200] or type(error).__name__
-        raise UsageError(f"device {device!r} is not available here: {reason}") from error
-    if not sound:
-        raise UsageError(f"device {device!r} does not add up numbers; choose another one, such as cpu")
-    return chosen
-
-
-def fastest_dtype(device: torch.device) -> str:
-    """The precision in which a device multiplies fastest: bfloat16 where it has instructions for that."""
-    if device.type == "cuda":
-        return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float16"
-    cpu: Any = torch.cpu
-    names = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    has = device.type == "cpu" and any(getattr(cpu, name, bool)() for name in names)
-    return "bfloat16" if has else "float32"
-
-
-def chosen_dtype(dtype: str | None, device: torch.device) -> torch.dtype:
-    """The precision of a name on a device: float32 if it has none; "auto" is that of `fastest_dtype`.
-
-    Raises:
-        UsageError: there is no such precision.
-    """
-    if dtype is None:
-        return torch.float32
-    if dtype == AUTO:
-        return DTYPES[fastest_dtype(device)]
-    if dtype not in DTYPES:
-        raise UsageError(f"dtype is {dtype!r}; it must be one of {', '.join(DTYPES)}, {AUTO}")
-    return DTYPES[dtype]

@@ -11,6 +11,8 @@ from seal_ir.arrays import Floats, Ints
 from seal_ir.text.description import ModelDescription
 from seal_ir.text.tokenizer import TextTokenizer
 
+Tokens = tuple[int, ...]  # ids of a sequence
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
@@ -21,7 +23,7 @@ class Prompt:
         n_shared: how many leading tokens are the same for every query, so that work on them can be kept.
     """
 
-    tokens: tuple[int, ...]
+    tokens: Tokens
     n_shared: int = 0
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from seal_ir.arrays import Ints
-from seal_ir.lm.logits import next_tokens
+from seal_ir.lm.next_tokens import next_tokens
 from seal_ir.lm.protocols import NextTokens, Prompt, cache_keyword
 
 

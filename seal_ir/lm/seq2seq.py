@@ -17,8 +17,8 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from seal_ir.arrays import Ints
 from seal_ir.lm.attention import use_tree_attention
-from seal_ir.lm.kv_cache import Step, TreeCache
-from seal_ir.lm.logits import next_tokens
+from seal_ir.lm.kv_cache import Layout, TreeCache
+from seal_ir.lm.next_tokens import next_tokens
 from seal_ir.lm.protocols import NextTokens, Prompt, Session, cache_keyword
 
 
@@ -129,8 +129,8 @@ class TreeSeq2SeqSession:
         self._tree = TreeCache(n, device, model.network.dtype)
         self._cache = EncoderDecoderCache(self._tree, DynamicCache())
         for token in model.start_tokens:
-            step = self._tree.read_prompts(np.arange(n))
-            logits = self._forward(np.full(n, token), step)
+            layout = self._tree.read_prompts(np.arange(n))
+            logits = self._forward(np.full(n, token), layout)
         self._following = next_tokens(logits)
 
     @property
@@ -147,17 +147,17 @@ class TreeSeq2SeqSession:
         self._following = next_tokens(self._forward(tokens, self._tree.branch(rows)))
 
     @torch.inference_mode()
-    def _forward(self, tokens: Ints, step: Step) -> torch.Tensor:
+    def _forward(self, tokens: Ints, layout: Layout) -> torch.Tensor:
         """Logits [rows, vocabulary]; each row is an entry of the batch, and all are equally long."""
         lowest = torch.finfo(self._encoded.dtype).min
         source = torch.zeros_like(self._mask, dtype=self._encoded.dtype).masked_fill_(self._mask == 0, lowest)
         output = self._model.network(
             encoder_outputs=BaseModelOutput(last_hidden_state=self._encoded),
-            attention_mask=source[:, None, None].expand(-1, 1, step.width, -1),
+            attention_mask=source[:, None, None].expand(-1, 1, layout.width, -1),
             decoder_input_ids=torch.from_numpy(tokens).to(self._mask.device)[:, None],
-            decoder_attention_mask=step.mask,
+            decoder_attention_mask=layout.mask,
             use_cache=True,
-            seal_step=step,
+            seal_layout=layout,
             **{self._model.cache_keyword: self._cache},
         )
         self._tree.length += 1

@@ -21,12 +21,12 @@ from seal_ir.decode.beam import Decoded
 from seal_ir.decode.cuts import note_cut
 from seal_ir.decode.prompts import make_prompt, room_for
 from seal_ir.decode.query_ngrams import NgramNode, query_ngrams
-from seal_ir.decode.rescore import Rescored, cut_of, readings, replaced, rescore
+from seal_ir.decode.rescore import cut_of, readings, replaced, rescore
 from seal_ir.errors import shown
 from seal_ir.index.reader import Index
 from seal_ir.lm.protocols import Generator, Prompt, Session
 from seal_ir.lm.sound import Sound, step_of, unsound
-from seal_ir.records import BODY, QUERY, TITLE, Key, QueryKeys, Unigrams
+from seal_ir.records import BODY, NO_UNIGRAMS, QUERY, TITLE, Key, QueryKeys, Unigrams
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
 
 _DEAD = -np.inf  # the score of a beam that fills a row and is nobody's
@@ -62,7 +62,7 @@ class _Job:
 def decode(generator: Generator, index: Index, queries: Sequence[str], config: DecodeConfig) -> Decoded:
     """As `beam.decode`, whose arguments and results it has, log-probabilities within rounding."""
     keys: list[list[Key]] = [[] for _ in queries]
-    unigrams = [_unigrams(index, [], 0) for _ in queries]
+    unigrams = [NO_UNIGRAMS] * len(queries)
     cut: dict[int, int] = {}
     for kind, steps in ((BODY, config.body_steps), (TITLE, config.title_steps)):
         jobs, prompts = _jobs(generator, queries, kind, config, cut) if steps else ([], [])
@@ -220,7 +220,7 @@ def _session(generator: Generator, prompts: list[Prompt], width: int) -> tuple[S
 
 def _rescored(
     generator: Generator, queries: Sequence[str], found: list[QueryKeys], config: DecodeConfig
-) -> Rescored:
+) -> Decoded:
     """New log-probabilities for all keys: every key read for itself, where the model has an encoder."""
     if not hasattr(generator.model, "start_tokens"):
         return rescore(generator, queries, found, config)
@@ -228,11 +228,11 @@ def _rescored(
 
     scores: dict[tuple[int, int], float] = {}
     parts = readings(generator, queries, found, config)
-    for prompt, forced, _ in parts:
-        logprobs = read_keys(generator.model, prompt, [item.tokens for item in forced])
+    for prompt, continuations, _ in parts:
+        logprobs = read_keys(generator.model, prompt, [item.tokens for item in continuations])
         if np.isnan(logprobs).any():
-            raise unsound(f"query {shown(queries[forced[0].query])}: its keys, read again")
+            raise unsound(f"query {shown(queries[continuations[0].query])}: its keys, read again")
         scores.update(
-            {(item.query, item.key): logprob for item, logprob in zip(forced, logprobs, strict=True)}
+            {(item.query, item.key): logprob for item, logprob in zip(continuations, logprobs, strict=True)}
         )
-    return Rescored(replaced(found, scores), cut_of(parts))
+    return Decoded(replaced(found, scores), cut_of(parts))

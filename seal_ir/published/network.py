@@ -10,8 +10,7 @@ import torch
 from transformers.modeling_outputs import BaseModelOutput
 
 from seal_ir.arrays import Floats, Ints
-from seal_ir.lm.logits import log_softmax
-from seal_ir.lm.next_tokens import HostTokens
+from seal_ir.lm.next_tokens import HostTokens, log_softmax
 from seal_ir.lm.protocols import NextTokens, Prompt
 
 _ROWS_AT_ONCE = 64  # keys read together: their log-probabilities over the vocabulary take 130 MB at most
@@ -22,7 +21,7 @@ class ExpandedSession:
 
     def __init__(self, model: Any, prompts: Sequence[Prompt], width: int) -> None:
         self._model = model
-        states, mask = _encoded(model, prompts)
+        states, mask = model.encode(prompts)
         self._states, self._mask = (part.repeat_interleave(width, dim=0) for part in (states, mask))
         self._cache: Any = None
         start = torch.tensor([model.start_tokens] * len(self._states), device=self._states.device)
@@ -49,13 +48,13 @@ class ExpandedSession:
             **{self._model.cache_keyword: self._cache},
         )
         self._cache = getattr(output, self._model.cache_keyword)
-        return log_softmax(output.logits[:, -1])
+        return log_softmax(output.logits[:, -1]).cpu().numpy()
 
 
 @torch.inference_mode()
 def read_keys(model: Any, prompt: Prompt, continuations: Sequence[Sequence[int]]) -> list[float]:
     """Log-probability of each continuation of a prompt: whole sequences, padded, without a cache."""
-    states, mask = _encoded(model, [prompt])
+    states, mask = model.encode([prompt])
     start = list(model.start_tokens)
     found: list[float] = []
     for at in range(0, len(continuations), _ROWS_AT_ONCE):
@@ -73,23 +72,8 @@ def read_keys(model: Any, prompt: Prompt, continuations: Sequence[Sequence[int]]
             decoder_input_ids=torch.cat([opening, target[:, :-1]], dim=1),
             use_cache=False,
         )
-        logprobs = torch.log_softmax(output.logits[:, len(start) - 1 :].float(), dim=-1)
+        logprobs = log_softmax(output.logits[:, len(start) - 1 :])
         chosen = logprobs.gather(2, target[:, :, None])[:, :, 0].double()
         chosen = chosen.masked_fill(torch.from_numpy(~real).to(chosen.device), 0.0)
         found.extend(chosen.sum(dim=1).tolist())
     return found
-
-
-@torch.inference_mode()
-def _encoded(model: Any, prompts: Sequence[Prompt]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Encoder states and mask of prompts, padded on the right."""
-    width = max(len(prompt.tokens) for prompt in prompts)
-    source = torch.zeros(len(prompts), width, dtype=torch.long)
-    mask = torch.zeros(len(prompts), width, dtype=torch.long)
-    for i, prompt in enumerate(prompts):
-        source[i, : len(prompt.tokens)] = torch.tensor(prompt.tokens)
-        mask[i, : len(prompt.tokens)] = 1
-    device = model.network.device
-    mask = mask.to(device)
-    encoder = model.network.get_encoder()
-    return encoder(input_ids=source.to(device), attention_mask=mask).last_hidden_state, mask

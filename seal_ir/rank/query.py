@@ -10,7 +10,7 @@ import numpy as np
 from seal_ir.arrays import Doubles, Ints
 from seal_ir.config import RankConfig
 from seal_ir.rank.weights import log_odds
-from seal_ir.records import UNIGRAM, Key, ScoredKey, Unigrams
+from seal_ir.records import NO_UNIGRAMS, UNIGRAM, Key, ScoredKey, Unigrams
 
 
 class WeightedQuery(NamedTuple):
@@ -36,7 +36,7 @@ class WeightedQuery(NamedTuple):
         # log P is negative and is never summed: LM ranks by it as it is.
         powers = [key.weight**config.alpha if key.weight > 0 else key.weight for key in keys]
         if config.score == "max" or not config.unigrams:
-            unigrams = Unigrams(np.empty(0, np.uint32), np.empty(0), np.empty(0, np.int64))
+            unigrams = NO_UNIGRAMS
         weights = log_odds(unigrams.logprobs, unigrams.counts, n_tokens, config.smoothing)
         positive = np.flatnonzero(weights > 0.0)
         chosen = positive[np.argsort(unigrams.symbols[positive])]

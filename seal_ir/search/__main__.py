@@ -25,7 +25,7 @@ from seal_ir.formats.runs.pages import first_hits, fold_hits
 from seal_ir.formats.runs.trec import RunWriter
 from seal_ir.formats.topics.reading import datapoint_inputs, read_topics
 from seal_ir.index.registry import index_directory, index_for
-from seal_ir.lm.torch_threads import use_threads
+from seal_ir.lm.device import use_threads
 from seal_ir.progress import Progress
 from seal_ir.rank.ranker import weigh
 from seal_ir.records import Hit, Query, QueryKeys

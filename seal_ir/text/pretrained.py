@@ -1,7 +1,7 @@
 """Finding a model's files by name: a folder, a packaged or published model, or a hub name. No torch in here.
 
 Models of the published system are not downloaded: their licence is the user's to accept. Folders of LoRA
-adapters say which base model they are added to; `lm.adapter` adds them.
+adapters say which base model they are added to; `lm.load` adds them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """How fast a BART-large-shaped model decodes and ranks NQ-sized queries on a GPU.
 
-`python tests/bench/gpu_throughput.py [--index INDEX] [--queries 3610] [--beam 5 15]`
+`python -m tests.bench.gpu_throughput [--index INDEX] [--queries 3610] [--beam 5 15]`
 
 The model has BART-large's shape and random weights: a forward pass costs what it costs, what is written
 means nothing. Its output bias is the log frequency of each token in the index, so that about as many of
 its candidates occur as a real model's would; the queries are the first words of passages. Seconds are of
-the clock on the wall. Forward passes are only started in "model"; waiting for them falls into "read".
+the clock on the wall. Forward passes are only started in "model"; waiting for them falls into "read". What
+the session does around them falls into "other".
 """
 
 from __future__ import annotations
@@ -28,12 +29,15 @@ from seal_ir.errors import UsageError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index
-from seal_ir.lm.load import DTYPES, wire
+from seal_ir.lm.device import DTYPES
+from seal_ir.lm.load import wire
 from seal_ir.lm.protocols import Generator
 from seal_ir.records import QueryKeys
+from seal_ir.search.pipeline import batched
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.text.description import SEQ2SEQ, ModelDescription
 from seal_ir.text.symbols import FIRST_TOKEN
+from tests.bench.search_parts import Watch, instrumented
 
 LARGE = {"encoder_layers": 12, "decoder_layers": 12, "d_model": 1024, "heads": 16, "ffn": 4096}
 SMALL = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 64, "heads": 4, "ffn": 128}
@@ -81,20 +85,17 @@ def measure(
     searcher: SealSearcher, queries: Sequence[str], batch_size: int
 ) -> tuple[dict[str, float], list[QueryKeys]]:
     """Seconds by part for all queries, and their keys (those of the first `COMPARED`)."""
-    seconds: dict[str, float] = {"rank": 0.0}
+    watch = Watch(time.perf_counter)
     kept: list[QueryKeys] = []
-    for at in range(0, len(queries), batch_size):
-        decoded = decode(
-            searcher.generator, searcher.index, queries[at : at + batch_size], searcher.config.decode
-        )
-        for part, value in decoded.seconds.items():
-            seconds[part] = seconds.get(part, 0.0) + value
-        started = time.perf_counter()
-        for keys in decoded.queries:
-            searcher.rank(keys, 100)
-        seconds["rank"] += time.perf_counter() - started
-        kept += decoded.queries[: max(0, COMPARED - len(kept))]
-    return seconds, kept
+    with instrumented(searcher, watch), watch.part("other"):
+        for batch in batched(queries, batch_size):
+            decoded = decode(searcher.generator, searcher.index, batch, searcher.config.decode)
+            with watch.part("score"):
+                for keys in decoded.queries:
+                    searcher.rank(keys, 100)
+            kept += decoded.queries[: max(0, COMPARED - len(kept))]
+    seconds = {part: watch.seconds[part] for part in ("model", "read", "constraint", "other")}
+    return {**seconds, "rank": sum(watch.seconds.values()) - sum(seconds.values())}, kept
 
 
 def overlap(searcher: SealSearcher, ours: Sequence[QueryKeys], theirs: Sequence[QueryKeys]) -> float:
@@ -114,7 +115,7 @@ def report(args: argparse.Namespace, device: torch.device, beam: int) -> dict[st
     shape = SMALL if args.small else LARGE
     cuda = device.type == "cuda"
     searcher = SealSearcher(
-        index.directory, random_bart(index, shape, device, DTYPES[args.dtype]), config=config
+        index.directory, random_bart(index, shape, device, getattr(torch, args.dtype)), config=config
     )
     measure(searcher, queries[: min(2, args.batch_size)], args.batch_size)  # warm up
     if cuda:

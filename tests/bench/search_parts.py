@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from seal_ir.lm.next_tokens import HostTokens
+from seal_ir.lm.next_tokens import DeviceTokens, HostTokens
 from seal_ir.published import rank as published_ranking
 from seal_ir.search.pipeline import batched, overlapped
 from seal_ir.search.searcher import SealSearcher
@@ -61,23 +61,24 @@ class Measured:
 
 
 class Watch:
-    """CPU seconds by part."""
+    """Seconds by part: those of the processor, or of another clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.process_time) -> None:
+        self._clock = clock
         self.seconds = dict.fromkeys(PARTS, 0.0)
         self._open: list[tuple[str, float]] = []
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
         """Count the time of the block for a part; a part inside it counts for itself alone."""
-        now = time.process_time()
+        now = self._clock()
         if self._open:
             self.seconds[self._open[-1][0]] += now - self._open[-1][1]
         self._open.append((name, now))
         try:
             yield
         finally:
-            now = time.process_time()
+            now = self._clock()
             ended, since = self._open.pop()
             self.seconds[ended] += now - since
             if self._open:
@@ -97,7 +98,7 @@ def measure(searcher: SealSearcher, queries: Sequence[str], batch_size: int) -> 
     """Decode and rank as the search command does, in this thread, 100 hits a query."""
     watch = Watch()
     n_hits = n_keys = 0
-    with _instrumented(searcher, watch):
+    with instrumented(searcher, watch):
         wall = time.perf_counter()
         with watch.part("other"):
             for batch in batched(queries, batch_size):
@@ -136,7 +137,7 @@ def peak_rss() -> int:
 
 
 @contextmanager
-def _instrumented(searcher: SealSearcher, watch: Watch) -> Iterator[None]:
+def instrumented(searcher: SealSearcher, watch: Watch) -> Iterator[None]:
     """Forward passes of the network, calls of the index, and the slow path's own stages are timed."""
     model: Any = searcher.generator.model
     network = getattr(model, "network", None) or model._network
@@ -151,7 +152,9 @@ def _instrumented(searcher: SealSearcher, watch: Watch) -> Iterator[None]:
         located = watch.wrapped("locate", published_ranking._located)
         stack.enter_context(_replaced(published_ranking, "_located", located))
         stack.enter_context(_replaced(torch, "log_softmax", watch.wrapped("read", torch.log_softmax)))
-        stack.enter_context(_replaced(HostTokens, "read", watch.wrapped("read", HostTokens.read)))
+        for kind in (HostTokens, DeviceTokens):
+            stack.enter_context(_replaced(kind, "read", watch.wrapped("read", kind.read)))
+            stack.enter_context(_replaced(kind, "whole", watch.wrapped("read", kind.whole)))
         yield
 
 

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seal_ir.config import RankConfig
-from seal_ir.decode.unigrams import NO_UNIGRAMS
 from seal_ir.encode.vectors import useful
 from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.index.reader import Index
@@ -21,7 +20,7 @@ from seal_ir.keys.lookup import located
 from seal_ir.keys.record import KINDS, Ngram, from_line, to_line
 from seal_ir.rank.ranker import rank
 from seal_ir.rank.weights import log_odds
-from seal_ir.records import Key, Query, QueryKeys, Unigrams
+from seal_ir.records import NO_UNIGRAMS, Key, Query, QueryKeys, Unigrams
 from tests.helpers import tiny
 from tests.helpers.keys import assert_equal, random_keys
 

@@ -278,12 +278,3 @@ def test_a_minus_infinite_candidate_is_none() -> None:
     found = decode(made, index, ["a b c"], DecodeConfig()).queries[0]
     assert {key.symbols for key in found.keys} == {(B,), (D,), (1, D, 2)}
     assert np.isfinite(found.unigrams.logprobs).all()
-
-
-def test_seconds_by_part_add_up_to_the_whole(index: Index, stub) -> None:
-    ticks = iter(range(1 << 20))
-    decoded = decode(stub, index, ["river"], DecodeConfig(beam=2), clock=lambda: float(next(ticks)))
-    assert set(decoded.seconds) == {"model", "read", "constraint", "other"}
-    assert min(decoded.seconds.values()) > 0
-    assert sum(decoded.seconds.values()) == next(ticks) - 1
-    assert decode(stub, index, [" "], DecodeConfig()).seconds == {}

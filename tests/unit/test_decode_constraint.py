@@ -10,7 +10,6 @@ import pytest
 from seal_ir.arrays import Floats, Ints, Symbols
 from seal_ir.decode.constraint import Constraint, CostRule
 from seal_ir.decode.hypotheses import Beams
-from seal_ir.decode.stopwatch import Stopwatch
 from seal_ir.lm.next_tokens import HostTokens
 from seal_ir.lm.protocols import Read
 from seal_ir.text.symbols import FIRST_TOKEN
@@ -66,9 +65,9 @@ def _best(
     index: StreamIndex, beams: Beams, logprobs: Floats, n_best: int, rule: CostRule
 ) -> tuple[list[tuple[int, int]], Counted]:
     following = Counted(logprobs.astype(np.float32))
-    constraint = Constraint(index, 0, n_best, rule, Stopwatch())
+    constraint = Constraint(index, 0, n_best, rule)
     found, _ = constraint.best(
-        beams, constraint.plan(beams, following.n_vocabulary), following, NOTHING, NOTHING
+        beams, constraint.known(beams, following.n_vocabulary), following, NOTHING, NOTHING
     )
     return list(zip(found.symbols.tolist(), found.beams.tolist(), strict=True)), following
 
@@ -132,9 +131,9 @@ def test_a_beam_far_behind_is_not_looked_at() -> None:
 def test_beams_at_the_end_of_their_field_are_finished() -> None:
     index = _index([[1, 2, A, B], [1, 2, A, C]])
     beams = _beams(index, (B,), (A,), (C,))
-    constraint = Constraint(index, 0, 2, CostRule(), Stopwatch())
-    living, plan, which = constraint.living(beams, 4)
+    constraint = Constraint(index, 0, 2, CostRule())
+    living, known, which = constraint.living(beams, 4)
     assert which.tolist() == [1]
     assert living.symbols.tolist() == [[A]]
-    assert plan.pairs.beams.tolist() == [0, 0]
-    assert plan.pairs.symbols.tolist() == [B, C]
+    assert known.pairs.beams.tolist() == [0, 0]
+    assert known.pairs.symbols.tolist() == [B, C]

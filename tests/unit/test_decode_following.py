@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from seal_ir.lm.logits import DeviceTokens, next_tokens
-from seal_ir.lm.next_tokens import HostTokens
+from seal_ir.lm.next_tokens import DeviceTokens, HostTokens, next_tokens
 from seal_ir.lm.protocols import NextTokens
 
 KINDS = ["host", "device"]

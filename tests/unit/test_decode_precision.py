@@ -6,8 +6,10 @@ import pytest
 import torch
 
 from seal_ir.errors import UsageError
+from seal_ir.lm import device as devices
 from seal_ir.lm import load as pretrained
-from seal_ir.lm.load import chosen_device, fastest_dtype, load_generator
+from seal_ir.lm.device import chosen_device, fastest_dtype
+from seal_ir.lm.load import load_generator
 from tests.helpers import tiny
 
 
@@ -29,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_a_model_has_the_precision_asked_for_and_float32_unasked(
     folder: str, monkeypatch: pytest.MonkeyPatch, asked: str | None, expected: torch.dtype
 ) -> None:
-    monkeypatch.setattr(pretrained, "fastest_dtype", lambda device: "float16")
+    monkeypatch.setattr(devices, "fastest_dtype", lambda device: "float16")
     loaded: list[torch.dtype] = []
     wire = pretrained.wire
 

@@ -11,7 +11,6 @@ import pytest
 
 import seal_ir
 from seal_ir.config import PRESETS, DecodeConfig, SearchConfig
-from seal_ir.decode.unigrams import NO_UNIGRAMS
 from seal_ir.encode.__main__ import shard
 from seal_ir.encode.encoder import KeyEncoder, SealQueryEncoder
 from seal_ir.encode.options import REFUSED
@@ -22,7 +21,7 @@ from seal_ir.index.reader import Index
 from seal_ir.keys.files import KeyWriter
 from seal_ir.keys.record import from_line
 from seal_ir.rank.ranker import weigh
-from seal_ir.records import BODY, TITLE, Key, Query, QueryKeys
+from seal_ir.records import BODY, NO_UNIGRAMS, TITLE, Key, Query, QueryKeys
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.text.symbols import BOUNDARY, TITLE_END, to_symbols
 from tests.helpers import stub, tiny

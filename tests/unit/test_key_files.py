@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from seal_ir.config import PRESETS, SearchConfig
-from seal_ir.decode.unigrams import NO_UNIGRAMS
 from seal_ir.errors import InputError, ModelError, UsageError
 from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.index.reader import Index
@@ -20,7 +19,7 @@ from seal_ir.keys.files import KeyReader, KeyWriter, file_to_read, file_to_write
 from seal_ir.keys.lookup import located, ranges_of
 from seal_ir.keys.provenance import KeysMade, model_identity, read_made, write_made
 from seal_ir.keys.record import from_line, to_line
-from seal_ir.records import BODY, Key, Query, QueryKeys
+from seal_ir.records import BODY, NO_UNIGRAMS, Key, Query, QueryKeys
 from seal_ir.search.stored import StoredKeys
 from tests.helpers import tiny
 from tests.helpers.keys import assert_equal, random_keys, write

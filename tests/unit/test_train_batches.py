@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 from transformers import AutoModelForCausalLM
 
 from seal_ir.errors import InputError, UsageError
+from seal_ir.lm.choose import can_hold_trees
 from seal_ir.lm.load import wire
 from seal_ir.records import BODY, TITLE, Document
 from seal_ir.text.symbols import BOUNDARY, TITLE_END, to_symbols
@@ -127,6 +129,43 @@ def test_the_loss_of_trees_is_that_of_sequences(network: Any, smoothing: float) 
             found = model(**batch)
         assert float(found["loss"]) == pytest.approx(np.mean(losses), abs=1e-5)
         assert float(found["nats"]) == pytest.approx(nats, abs=1e-4)
+
+
+_SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+_WINDOW = 8  # as many tokens as the longest sequence of GROUP
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "holds"),
+    [
+        ("Mistral", _SMALL | {"num_key_value_heads": 2, "sliding_window": _WINDOW}, True),
+        ("Gemma2", _SMALL | {"num_key_value_heads": 2, "head_dim": 8, "sliding_window": _WINDOW}, True),
+        # Its attention goes by places in the sequence, whatever the mask says.
+        ("GPTNeo", {"hidden_size": 32, "num_layers": 2, "num_heads": 4, "window_size": _WINDOW,
+                    "attention_types": [[["global", "local"], 1]]}, False),
+    ],
+)  # fmt: skip
+def test_windows_that_hold_every_sequence_hold_their_tree(
+    name: str, settings: dict[str, Any], holds: bool
+) -> None:
+    """The tree itself is longer than the window: a branch's place in it must not count."""
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{name}Config")(
+        vocab_size=32, bos_token_id=0, eos_token_id=0, pad_token_id=0, **settings
+    )
+    network: Any = AutoModelForCausalLM.from_config(config).eval()
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.normal_(0, 0.3)
+        model = TargetLoss(network, 0.0)
+        trees, rows = (
+            float(model(**batch)["nats"])
+            for batch in (collate_trees([GROUP], torch.float32), collate_rows([GROUP]))
+        )
+    assert max(sequence.n_tokens for sequence in GROUP) == _WINDOW < tree_size(GROUP)
+    assert can_hold_trees(network, _WINDOW) is holds
+    assert (trees == pytest.approx(rows, abs=1e-3)) is holds
+    assert not can_hold_trees(network, _WINDOW + 1)
 
 
 def test_targets_are_tokenised_as_in_the_index(encoder: Encoder, tiny_index: Path) -> None:

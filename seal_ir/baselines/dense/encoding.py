@@ -16,8 +16,9 @@ from seal_ir.arrays import Floats
 from seal_ir.baselines.dense.encoders import DPR_PASSAGE, DPR_QUESTION, MEAN, EncoderFiles
 from seal_ir.errors import ModelError
 from seal_ir.formats.io.json_text import json_line
-from seal_ir.lm.load import chosen_device, chosen_dtype, quiet_transformers
-from seal_ir.lm.soundness import check_weights
+from seal_ir.lm.device import chosen_device, chosen_dtype
+from seal_ir.lm.load import quiet_transformers
+from seal_ir.lm.sound import check_weights
 from seal_ir.records import Document
 from seal_ir.search.documents import contents
 from seal_ir.text.pretrained import ModelFiles, reachable_source

@@ -17,7 +17,7 @@ from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import check_several
-from seal_ir.lm.torch_threads import use_threads
+from seal_ir.lm.device import use_threads
 from seal_ir.options import CommandParser, add_batch_size, add_threads
 from seal_ir.progress import Progress
 from seal_ir.records import Query

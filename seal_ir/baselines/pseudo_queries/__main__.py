@@ -25,7 +25,7 @@ from seal_ir.formats.topics.questions import (
     paired_questions,
     question_words,
 )
-from seal_ir.lm.torch_threads import use_threads
+from seal_ir.lm.device import use_threads
 from seal_ir.options import CommandParser, add_batch_size, add_threads
 from seal_ir.progress import Progress
 from seal_ir.records import Document

@@ -12,7 +12,7 @@ from typing import Any
 from seal_ir.command import check_options, settings_of
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.outputs import check_parents
-from seal_ir.lm.torch_threads import use_threads
+from seal_ir.lm.device import use_threads
 from seal_ir.options import CommandParser, add_threads
 from seal_ir.train.fit.batches import BatchOptions
 from seal_ir.train.fit.settings import FitOptions

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,9 +15,8 @@ from torch.nn import functional
 
 from seal_ir.errors import InputError, TrainingError, UsageError
 from seal_ir.formats.io.disk import writing
-from seal_ir.lm.adapter import adapter_matrices
-from seal_ir.lm.load import load_network
-from seal_ir.lm.soundness import first_odd
+from seal_ir.lm.load import adapter_matrices, load_network
+from seal_ir.lm.sound import first_odd
 from seal_ir.text.pretrained import ADAPTER_CONFIG, ModelFiles, base_of, find_model
 
 TRAINED = "trained.safetensors"
@@ -115,15 +113,6 @@ def _with_adapter(network: Any, files: ModelFiles, rank: int) -> tuple[Any, Any]
             f"{folder / ADAPTER_CONFIG}: the adapter has rank {found}; train it further with --lora {found}"
         )
     return wrapper.get_base_model(), wrapper
-
-
-def can_hold_trees(network: Any) -> bool:
-    """Whether tokens of a causal network can be told their places, so that branches can lie side by side."""
-    told = "position_ids" in inspect.signature(network.forward).parameters
-    odd = getattr(network, "_is_stateful", False) or getattr(network.config, "alibi", False)
-    windows = ("sliding_window", "attention_chunk_size", "window_size")
-    local = any(isinstance(getattr(network.config, name, None), int) for name in windows)
-    return told and not (odd or local or network.config.is_encoder_decoder)
 
 
 @torch.no_grad()

@@ -11,7 +11,7 @@ import torch
 from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.json_text import json_file
-from seal_ir.lm.adapter import WEIGHTS
+from seal_ir.lm.load import ADAPTER_WEIGHTS
 from seal_ir.text.description import ModelDescription
 from seal_ir.text.pretrained import ADAPTER_CONFIG, ModelFiles, tokenizer_definition
 from seal_ir.train.fit.network import base_model, check_trained
@@ -65,11 +65,11 @@ def _save_adapter(folder: Path, files: ModelFiles, wrapper: Any) -> None:
     config.update(base_model_name_or_path=base, inference_mode=True)
     config["target_modules"] = sorted(config["target_modules"])
     check_trained(half.items(), folder)
-    temporary = folder / f".{WEIGHTS}.tmp"
+    temporary = folder / f".{ADAPTER_WEIGHTS}.tmp"
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         save_file(half, temporary, metadata={"format": "pt"})
         temporary.chmod(0o644)
-        shutil.move(temporary, folder / WEIGHTS)
+        shutil.move(temporary, folder / ADAPTER_WEIGHTS)
     with atomic_writer(folder / ADAPTER_CONFIG) as file:
         file.write(json_file(config, sort_keys=True, default=str))

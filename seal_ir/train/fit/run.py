@@ -138,7 +138,7 @@ class _Session:
         arguments = training_arguments(options, checkpoints, on_cpu=self.on_cpu, resumed=resumed)
         encoder = Encoder(self.generator, self.prompts, self.network.config.eos_token_id)
         dtype = torch.bfloat16 if options.bf16 else torch.float32
-        material = Material(self.generator, encoder, self.network, dtype)
+        material = Material(self.generator, encoder, self.network, dtype, plan.batches.max_tokens)
         n_batches = options.steps * options.accumulate * arguments.world_size
         longest = min(plan.batches.max_tokens, _DEV_BATCH_TOKENS)
         dev_options = BatchOptions(_DEV_BATCH_TOKENS, targets=1, max_tokens=longest)

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset
 
+from seal_ir.lm.choose import can_hold_trees
 from seal_ir.lm.protocols import Generator
-from seal_ir.text.description import SEQ2SEQ
+from seal_ir.text.description import CAUSAL
 from seal_ir.train.fit.batches import CHUNK, BatchOptions, Group, TrainingSet, chunks
 from seal_ir.train.fit.collate import collate_pairs, collate_rows, collate_trees
 from seal_ir.train.fit.encoding import Encoder
-from seal_ir.train.fit.network import can_hold_trees
 
 Collate = Callable[[Sequence[Group]], dict[str, torch.Tensor]]
 
@@ -49,12 +49,15 @@ class BatchStream(Dataset[list[Group]]):
 class Material:
     """A training set ready for one model: streams of its batches, and their collation."""
 
-    def __init__(self, generator: Generator, encoder: Encoder, network: Any, dtype: torch.dtype) -> None:
-        """Args: dtype: what the network computes attention in."""
+    def __init__(
+        self, generator: Generator, encoder: Encoder, network: Any, dtype: torch.dtype, max_tokens: int
+    ) -> None:
+        """Args: dtype: what the network computes attention in; max_tokens: of an example at most."""
         self._encoder = encoder
-        self._share = can_hold_trees(network)
+        causal = generator.description.family == CAUSAL
+        self._share = causal and can_hold_trees(network, max_tokens)
         self.collate: Collate
-        if generator.description.family == SEQ2SEQ:
+        if not causal:
             start: list[int] = generator.model.start_tokens  # type: ignore[attr-defined]
             self.collate = lambda groups: collate_pairs(groups, start)
         elif self._share:
