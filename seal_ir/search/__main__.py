@@ -27,7 +27,7 @@ from seal_ir.formats.topics.topics import datapoint_inputs, read_topics
 from seal_ir.index.registry import index_directory, index_for
 from seal_ir.lm.torch_threads import use_threads
 from seal_ir.progress import Progress
-from seal_ir.rank.ranker import weigh
+from seal_ir.rank.weights import weigh
 from seal_ir.records import Hit, Query, QueryKeys
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.hybrid import Hybrid, hybrid_with

@@ -21,7 +21,7 @@ from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.index.reader import Index
 from seal_ir.keys.files import KeyWriter
 from seal_ir.keys.record import from_line
-from seal_ir.rank.ranker import weigh
+from seal_ir.rank.weights import weigh
 from seal_ir.records import BODY, TITLE, Key, Query, QueryKeys
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.text.symbols import BOUNDARY, TITLE_END, to_symbols
