@@ -9,9 +9,9 @@ from typing import Any
 
 from seal_ir.command import check_options
 from seal_ir.config import PRESETS
-from seal_ir.decode.options import add_decoding, add_index, add_settings, add_topics_format
 from seal_ir.errors import UsageError
 from seal_ir.options import CommandParser, add_refused
+from seal_ir.search.options import add_decoding, add_index, add_settings, add_topics_format
 
 GROUPS = ("input", "output", "encoder")
 _FIELDS: Mapping[str, Any] = {"nargs": "+", "default": ["text"], "help": "text, the one field of a query"}

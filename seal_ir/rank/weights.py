@@ -1,4 +1,4 @@
-"""The weight of a key: what a query's keys count, and as arrays what the parts of a score stand for.
+"""The weight of a key, and a query's weighted keys as arrays, which the parts of a score stand for.
 
 Natural logarithms throughout; N is the index's number of tokens, F(n) a key's count.
 """

@@ -80,7 +80,7 @@ def main(arguments: list[str]) -> int:
         batch_size=args.batch_size,
     )
     hybrid = None
-    if args.fuse is not None:
+    if fusion is not None:
         bm25 = Bm25Config(hits=args.hits, threads=args.threads)
         hybrid = hybrid_with(args.fuse, searcher.index, topics, fusion, bm25, places.cache / "lucene")
     decode, about = _decoding(searcher, topics, configs, args)
