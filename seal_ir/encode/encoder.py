@@ -17,7 +17,7 @@ from seal_ir.index.registry import opened
 from seal_ir.keys.files import file_to_read, iter_records
 from seal_ir.lm.protocols import Generator
 from seal_ir.records import QueryKeys
-from seal_ir.search.lazy import LazyGenerator
+from seal_ir.search.model import LazyGenerator
 
 logger = logging.getLogger(__name__)
 

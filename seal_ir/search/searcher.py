@@ -26,7 +26,7 @@ from seal_ir.rank.ranker import rank
 from seal_ir.rank.streams import Streams
 from seal_ir.records import Hit, QueryKeys, Ranked
 from seal_ir.search.documents import SealDocument
-from seal_ir.search.lazy import LazyGenerator, settings_for
+from seal_ir.search.model import LazyGenerator, settings_for
 from seal_ir.search.pipeline import batched, overlapped
 
 logger = logging.getLogger(__name__)
