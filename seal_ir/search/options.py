@@ -6,20 +6,29 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seal_ir.command import check_options
 from seal_ir.config import DEFAULT_BATCH_SIZE, PRESETS, SearchConfig
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.outputs import is_stream
+from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.runs.trec import OUTPUT_FORMATS
 from seal_ir.formats.topics.topics import TOPICS_FORMATS
+from seal_ir.index.registry import find_index, index_for
+from seal_ir.lm.torch_threads import use_threads
 from seal_ir.options import CommandParser, add_batch_size, add_ignored, add_refused, add_threads
 from seal_ir.search.fusion import METHODS, Fusion
 from seal_ir.search.hybrid import BM25, is_searched, name_of
 from seal_ir.search.pyserini_options import IGNORED, REFUSED
+
+if TYPE_CHECKING:
+    from seal_ir.lm.protocols import Generator
+    from seal_ir.search.searcher import SealSearcher
 
 
 def parser() -> argparse.ArgumentParser:
@@ -164,3 +173,30 @@ def add_decoding(parser: argparse._ActionsContainer, threads: str) -> None:
         action="store_true",
         help="read all keys in a second pass of the model; changes only time",
     )
+
+
+def index_of(name: str | None, topics: str, places: Places) -> Path:
+    """The directory that --index names; without it the best index for the topics, which stderr is told.
+
+    Raises:
+        UsageError: there is no such index, or none is built.
+    """
+    if name is not None:
+        return find_index(name, places)
+    entry = index_for(topics, places)
+    sys.stderr.write(f"index: {entry.name} ({entry.directory})\n")
+    return entry.directory
+
+
+def loaded_model(searcher: SealSearcher, threads: int) -> Generator:
+    """The searcher's model, loaded now on so many threads of torch; stderr is told where it runs.
+
+    A command calls this before it opens an output, so that a model that cannot be loaded leaves none.
+
+    Raises:
+        ModelError: it cannot be loaded, or has another tokenizer than the index.
+    """
+    use_threads(threads)
+    generator = searcher.generator
+    sys.stderr.write(f"model: {searcher.model} {generator.where}\n")
+    return generator

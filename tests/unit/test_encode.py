@@ -13,7 +13,7 @@ import seal_ir
 from seal_ir.config import PRESETS, DecodeConfig, SearchConfig
 from seal_ir.decode.unigrams import NO_UNIGRAMS
 from seal_ir.encode.__main__ import shard
-from seal_ir.encode.encoder import KeyEncoder, SealQueryEncoder
+from seal_ir.encode.encoder import SealQueryEncoder
 from seal_ir.encode.options import REFUSED
 from seal_ir.encode.vectors import ngram_text, vector
 from seal_ir.errors import IndexDirError, InputError, ModelError, UsageError
@@ -115,7 +115,7 @@ def test_the_model_is_loaded_once_and_late(tiny_index: Path, stubbed: Stubbed) -
     encoder.encode(QUESTION)
     encoder.encode(QUESTION)
     assert stubbed.loaded == [("mine", "cpu", "bfloat16")]
-    assert KeyEncoder(tiny_index).model == "tiny"
+    assert SealSearcher(tiny_index).model == "tiny"
 
 
 def test_what_cannot_be_opened(tiny_index: Path, tmp_path: Path) -> None:
