@@ -23,7 +23,7 @@ from seal_ir.keys.provenance import KeysMade, write_made
 from seal_ir.progress import Progress
 from seal_ir.records import Query
 from seal_ir.search.options import index_of, loaded_model
-from seal_ir.search.searcher import SealSearcher
+from seal_ir.search.pipeline import QueryPipeline
 
 
 def main(arguments: list[str]) -> int:
@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     directory = index_of(options.index, options.corpus, places)
     topics = read_topics(resolve_topics(options.corpus, places), options.topics_format)
     topics = shard(topics, options.shard_id, options.shard_num)
-    searcher = SealSearcher(
+    pipeline = QueryPipeline(
         directory,
         options.encoder,
         config=config,
@@ -43,10 +43,10 @@ def main(arguments: list[str]) -> int:
         dtype=options.dtype,
         batch_size=options.batch_size,
     )
-    generator = loaded_model(searcher, options.threads)
-    made = KeysMade.of(searcher.index, searcher.model, generator.dtype, config)
+    generator = loaded_model(pipeline, options.threads)
+    made = KeysMade.of(pipeline.index, pipeline.model, generator.dtype, config)
     started = time.monotonic()
-    cut = _encode(searcher, topics, output, made)
+    cut = _encode(pipeline, topics, output, made)
     if cut.sentence():
         print(cut.sentence(), file=sys.stderr)
     if not is_stream(output):  # which has nothing beside it
@@ -75,16 +75,16 @@ def shard(topics: Sequence[Query], number: int, n_shards: int) -> list[Query]:
     return list(topics[number * size : None if number == n_shards - 1 else (number + 1) * size])
 
 
-def _encode(searcher: SealSearcher, topics: Sequence[Query], output: Path, made: KeysMade) -> CutQueries:
+def _encode(pipeline: QueryPipeline, topics: Sequence[Query], output: Path, made: KeysMade) -> CutQueries:
     """Writes the keys batch by batch; which queries were cut."""
     progress = Progress(len(topics), "queries")
     cut = CutQueries()
-    index = searcher.index
+    index = pipeline.index
     with KeyWriter(output, made.fingerprint) as writer:
-        for batch in searcher.key_batches(topics, cut):
+        for batch in pipeline.key_batches(topics, cut):
             for topic, keys in zip(*batch, strict=True):
                 kept = keys._replace(unigrams=useful(keys.unigrams, index.n_tokens))
-                writer.write(topic, kept, vector(keys, index, searcher.config.rank))
+                writer.write(topic, kept, vector(keys, index, pipeline.config.rank))
             progress.advance(len(batch.queries))
     progress.close()
     return cut

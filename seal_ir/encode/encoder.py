@@ -12,7 +12,7 @@ from seal_ir.errors import InputError
 from seal_ir.formats.io.files import shown
 from seal_ir.keys.files import file_to_read, iter_records
 from seal_ir.lm.protocols import Generator
-from seal_ir.search.searcher import SealSearcher
+from seal_ir.search.pipeline import QueryPipeline
 
 
 class SealQueryEncoder:
@@ -56,10 +56,10 @@ class SealQueryEncoder:
         """
         if (index is None) == (encoded_query_dir is None):
             raise ValueError("give an index or encoded_query_dir, one of the two")
-        self._searcher: SealSearcher | None = None
+        self._pipeline: QueryPipeline | None = None
         self._encoded: Mapping[str, Mapping[str, float]] = {}
         if index is not None:
-            self._searcher = SealSearcher(
+            self._pipeline = QueryPipeline(
                 index, model, preset=preset, config=config, device=device, dtype=dtype
             )
         if encoded_query_dir is not None:
@@ -86,9 +86,9 @@ class SealQueryEncoder:
             InputError: the query is not among the encoded ones.
         """
         query = text(query, "query")
-        if self._searcher is not None:
-            (keys,) = self._searcher.decode([query])
-            return vector(keys, self._searcher.index, self._searcher.config.rank)
+        if self._pipeline is not None:
+            (keys,) = self._pipeline.decode([query])
+            return vector(keys, self._pipeline.index, self._pipeline.config.rank)
         if query not in self._encoded:
             raise InputError(f"{shown(query)} is not among the encoded queries; encode it, or give an index")
         return dict(self._encoded[query])

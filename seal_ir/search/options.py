@@ -28,7 +28,7 @@ from seal_ir.search.pyserini_options import IGNORED, REFUSED
 
 if TYPE_CHECKING:
     from seal_ir.lm.protocols import Generator
-    from seal_ir.search.searcher import SealSearcher
+    from seal_ir.search.pipeline import QueryPipeline
 
 
 def parser() -> argparse.ArgumentParser:
@@ -188,8 +188,8 @@ def index_of(name: str | None, topics: str, places: Places) -> Path:
     return entry.directory
 
 
-def loaded_model(searcher: SealSearcher, threads: int) -> Generator:
-    """The searcher's model, loaded now on so many threads of torch; stderr is told where it runs.
+def loaded_model(pipeline: QueryPipeline, threads: int) -> Generator:
+    """The model, loaded now on so many threads of torch; stderr is told where it runs.
 
     A command calls this before it opens an output, so that a model that cannot be loaded leaves none.
 
@@ -197,6 +197,6 @@ def loaded_model(searcher: SealSearcher, threads: int) -> Generator:
         ModelError: it cannot be loaded, or has another tokenizer than the index.
     """
     use_threads(threads)
-    generator = searcher.generator
-    sys.stderr.write(f"model: {searcher.model} {generator.where}\n")
+    generator = pipeline.generator
+    sys.stderr.write(f"model: {pipeline.model} {generator.where}\n")
     return generator

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from seal_ir.arguments import instance, instances, texts, whole
-from seal_ir.config import DEFAULT_BATCH_SIZE, SearchConfig
+from seal_ir.config import DEFAULT_BATCH_SIZE, SearchConfig, chosen
 from seal_ir.decode.beam import Decoded
 from seal_ir.decode.cuts import CutQueries, cut_sentence
 from seal_ir.decode.rescore import rescore
@@ -52,6 +52,7 @@ class QueryPipeline:
     The model is loaded when the first query comes. It may be used from several threads.
 
     Attributes:
+        index_dir: the index directory, as it was given.
         index: the open index.
         config: preset and settings.
         batch_size: queries decoded together.
@@ -60,20 +61,38 @@ class QueryPipeline:
     def __init__(
         self,
         index_dir: str | Path,
-        model: str | protocols.Generator | None,
-        config: SearchConfig,
+        model: str | protocols.Generator | None = None,
         *,
+        preset: str = "intersective",
+        config: SearchConfig | None = None,
         device: str | None = None,
         dtype: str | None = None,
         batch_size: int = DEFAULT_BATCH_SIZE,
     ) -> None:
-        """Open an index; arguments and errors are those of `SealSearcher`."""
+        """Open an index.
+
+        Args:
+            index_dir: an index directory.
+            model: folder, hub name or packaged model, or a loaded model; default: the model that the
+                index was built for.
+            preset: "lm", "lm-fm", "intersective" or "paper"; "published" is a slow baseline for benchmarks.
+            config: settings instead of a preset.
+            device: where the model runs; default: CUDA where there is one.
+            dtype: "float32" (default), "bfloat16", "float16" or "auto"; see `load_generator`.
+            batch_size: queries decoded together.
+
+        Raises:
+            IndexDirError: there is no sound index.
+            UsageError: unknown preset.
+            ArgumentError: batch_size is less than 1, or an argument is of a type that means nothing.
+        """
         self.batch_size = whole(batch_size, "batch_size", 1)
-        self.config = config
+        self.config = chosen(preset, config)
+        self.index_dir = str(index_dir)
         started = time.monotonic()
         self.index = opened(index_dir)
         seconds = time.monotonic() - started
-        logger.info("opened %s: %d documents, %.1f s", index_dir, self.index.n_documents, seconds)
+        logger.info("opened %s: %d documents, %.1f s", self.index_dir, self.index.n_documents, seconds)
         self._model = LazyGenerator(self.index, model, device, dtype)
         self._streams = Streams(self.index)  # texts of candidates, which recur from query to query
 
@@ -141,7 +160,7 @@ class QueryPipeline:
             queries: the queries.
             k: documents in a ranking.
             cut: counts the queries that were cut.
-            configs: what to rank under; default: the searcher's own.
+            configs: what to rank under; default: its own.
             threads: threads that rank.
             decode: what gives a batch of queries its keys; default: the model.
 
@@ -159,7 +178,7 @@ class QueryPipeline:
                 yield RankedBatch(*batch, found)
 
     def rescore(self, queries: Iterable[str], keys: Iterable[QueryKeys]) -> list[QueryKeys]:
-        """Keys, from wherever they are, with the probabilities that this searcher's model gives them.
+        """Keys, from wherever they are, with the probabilities that its model gives them.
 
         Raises:
             ArgumentError: a query is no text, or an entry of `keys` no `QueryKeys`.
@@ -171,7 +190,7 @@ class QueryPipeline:
         return rescored.queries
 
     def rank(self, keys: QueryKeys, k: int, config: SearchConfig | None = None) -> list[Ranked]:
-        """The best k documents for a query's keys, under `config` or the searcher's own.
+        """The best k documents for a query's keys, under `config` or its own.
 
         Raises:
             ArgumentError: k is no integer from 1 on, or `keys` or `config` is something else.

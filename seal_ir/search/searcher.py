@@ -6,18 +6,15 @@ import logging
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from seal_ir.arguments import ids, text, text_or_whole, texts
-from seal_ir.config import DEFAULT_BATCH_SIZE, SearchConfig, chosen
 from seal_ir.decode.cuts import CutQueries
 from seal_ir.errors import ArgumentError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.runs.pages import first_hits
 from seal_ir.index.registry import named_index, registered
-from seal_ir.lm.protocols import Generator
 from seal_ir.progress import Progress
 from seal_ir.records import Hit, Query, Ranked
 from seal_ir.search.documents import SealDocument
@@ -29,47 +26,12 @@ logger = logging.getLogger(__name__)
 class SealSearcher(QueryPipeline):
     """Searches an index with a language model; a drop-in for Pyserini's `LuceneSearcher`.
 
-    The model is loaded when the first query comes. A query's hits depend on other queries, and
-    on torch's threads, by the rounding of the model only, and with batch_size=1 not on other queries at all:
-    docs/limits.md says what is the same byte for byte. A searcher may be used from several threads.
+    A query's hits depend on other queries, and on torch's threads, by the rounding of the model only, and
+    with batch_size=1 not on other queries at all: docs/limits.md says what is the same byte for byte.
 
     Attributes:
-        index: the open index.
-        config: preset and settings.
-        batch_size: queries decoded together.
+        index_dir, index, config, batch_size: see `QueryPipeline`.
     """
-
-    def __init__(
-        self,
-        index_dir: str | Path,
-        model: str | Generator | None = None,
-        *,
-        preset: str = "intersective",
-        config: SearchConfig | None = None,
-        device: str | None = None,
-        dtype: str | None = None,
-        batch_size: int = DEFAULT_BATCH_SIZE,
-    ) -> None:
-        """Open an index.
-
-        Args:
-            index_dir: an index directory.
-            model: folder, hub name or packaged model, or a loaded model; default: the model that the
-                index was built for.
-            preset: "lm", "lm-fm", "intersective" or "paper"; "published" is a slow baseline for benchmarks.
-            config: settings instead of a preset.
-            device: where the model runs; default: CUDA where there is one.
-            dtype: "float32" (default), "bfloat16", "float16" or "auto"; see `load_generator`.
-            batch_size: queries decoded together.
-
-        Raises:
-            IndexDirError: there is no sound index.
-            UsageError: unknown preset.
-            ArgumentError: batch_size is less than 1, or an argument is of a type that means nothing.
-        """
-        config = chosen(preset, config)
-        super().__init__(index_dir, model, config, device=device, dtype=dtype, batch_size=batch_size)
-        self.index_dir = str(index_dir)
 
     @classmethod
     def from_prebuilt_index(
