@@ -17,9 +17,8 @@ import numpy as np
 from seal_ir.arrays import Ints, Symbols
 from seal_ir.config import RankConfig
 from seal_ir.index.reader import Index
-from seal_ir.rank.candidates import find_candidates
+from seal_ir.rank.candidates import Streams, find_candidates
 from seal_ir.rank.compiled import Query, Ranking
-from seal_ir.rank.streams import Streams
 from seal_ir.rank.weights import Matched, WeightedQuery, weigh
 from seal_ir.records import QueryKeys, Ranked
 
