@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seal_ir.command import check_options
+from seal_ir.command import CommandParser, add_refused, check_options
 from seal_ir.config import PRESETS
 from seal_ir.errors import UsageError
-from seal_ir.options import CommandParser, add_refused
 from seal_ir.search.options import add_decoding, add_index, add_settings, add_topics_format
 
 GROUPS = ("input", "output", "encoder")

@@ -11,7 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seal_ir.command import check_options
+from seal_ir.command import (
+    CommandParser,
+    add_batch_size,
+    add_ignored,
+    add_refused,
+    add_threads,
+    check_options,
+)
 from seal_ir.config import DEFAULT_BATCH_SIZE, PRESETS, SearchConfig
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import utf8
@@ -21,7 +28,6 @@ from seal_ir.formats.runs.trec import OUTPUT_FORMATS
 from seal_ir.formats.topics.topics import TOPICS_FORMATS
 from seal_ir.index.registry import find_index, index_for
 from seal_ir.lm.torch_threads import use_threads
-from seal_ir.options import CommandParser, add_batch_size, add_ignored, add_refused, add_threads
 from seal_ir.search.fusion import METHODS, Fusion
 from seal_ir.search.hybrid import BM25, is_searched, name_of
 from seal_ir.search.pyserini_options import IGNORED, REFUSED
