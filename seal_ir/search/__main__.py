@@ -15,7 +15,7 @@ from seal_ir.command import run
 from seal_ir.config import SearchConfig, configured, covering
 from seal_ir.decode.cuts import CutQueries
 from seal_ir.errors import UsageError
-from seal_ir.formats.io.files import atomic_writer, utf8
+from seal_ir.formats.io.files import atomic_writer, listed, utf8
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.pipes import rereadable
@@ -33,7 +33,6 @@ from seal_ir.search.pipeline import Decode
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.search.stored import StoredKeys
 
-_NAMED = 10  # topics without hits that are named on stderr
 _SMOOTHED = "in a very small collection smoothing leaves no key a weight; try --preset paper"
 _UNLIKELY = (
     "to the model no key is likelier than the collection makes it by chance; search with a model that was "
@@ -112,9 +111,8 @@ def _tell_without(
     without: list[str], topics: list[Query], reasons: Collection[str], hybrid: Hybrid | None
 ) -> None:
     if without:
-        some = ", ".join(without[:_NAMED]) + (", ..." if len(without) > _NAMED else "")
         whose = " of SEAL's" if hybrid else ""
-        _tell(f"{len(without)} of {len(topics)} topics have no hits{whose}: {some}")
+        _tell(f"{len(without)} of {len(topics)} topics have no hits{whose}: {listed(without)}")
     if len(without) == len(topics) and reasons:
         _tell(_SMOOTHED if _SMOOTHED in reasons else _UNLIKELY)
 
