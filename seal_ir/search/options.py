@@ -58,7 +58,6 @@ def parser() -> argparse.ArgumentParser:
     _add_fusing(made.add_argument_group("fusion with another ranking"))
     _add_writing(made.add_argument_group("topics, and the run that is written"))
     decoding = made.add_argument_group("decoding")
-    add_settings(decoding)
     add_decoding(decoding, threads="of torch, and of ranking")
     keys = "keys of python -m seal_ir.encode, folder or file, instead of a model's"
     decoding.add_argument("--keys", type=Path, help=keys)
@@ -145,6 +144,9 @@ def _beside(path: Path, word: str) -> Path:
     return path.with_name(f"{path.stem}.{word}{path.suffix}")
 
 
+# What encode has in common with search
+
+
 def add_topics_format(parser: argparse._ActionsContainer) -> None:
     """How the topics are written."""
     parser.add_argument(
@@ -159,15 +161,11 @@ def add_index(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_settings(parser: argparse._ActionsContainer) -> None:
-    """Settings over those of the preset."""
+def add_decoding(parser: argparse._ActionsContainer, threads: str) -> None:
+    """Settings over the preset's, how the model decodes, and on what; `threads` says what those are of."""
     parser.add_argument(
         "--config", type=Path, help="TOML file with [decode] and [rank] settings over the preset's"
     )
-
-
-def add_decoding(parser: argparse._ActionsContainer, threads: str) -> None:
-    """How the model decodes, and on what; `threads` says what those are of."""
     add_batch_size(parser, DEFAULT_BATCH_SIZE, "queries decoded together")
     add_threads(parser, threads)
     add = parser.add_argument
