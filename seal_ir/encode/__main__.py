@@ -18,8 +18,8 @@ from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.topics.topics import read_topics
-from seal_ir.keys.files import KeyWriter, file_to_write, made_beside
-from seal_ir.keys.provenance import KeysMade, write_made
+from seal_ir.keys.files import KeyWriter, file_to_write, provenance_file
+from seal_ir.keys.provenance import KeyProvenance, write_provenance
 from seal_ir.progress import Progress
 from seal_ir.records import Query
 from seal_ir.search.options import index_of, loaded_model
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
         batch_size=options.batch_size,
     )
     generator = loaded_model(pipeline, options.threads)
-    made = KeysMade.of(pipeline.index, pipeline.model, generator.dtype, config)
+    made = KeyProvenance.of(pipeline.index, pipeline.model, generator.dtype, config)
     started = time.monotonic()
     cut = _encode(pipeline, topics, output, made)
     if cut.sentence():
@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
             "seconds": round(time.monotonic() - started, 1),
             "version": version("seal-ir"),
         }
-        write_made(made_beside(output), made, **more)
+        write_provenance(provenance_file(output), made, **more)
         print(output)
     return 0
 
@@ -75,7 +75,9 @@ def shard(topics: Sequence[Query], number: int, n_shards: int) -> list[Query]:
     return list(topics[number * size : None if number == n_shards - 1 else (number + 1) * size])
 
 
-def _encode(pipeline: QueryPipeline, topics: Sequence[Query], output: Path, made: KeysMade) -> CutQueries:
+def _encode(
+    pipeline: QueryPipeline, topics: Sequence[Query], output: Path, made: KeyProvenance
+) -> CutQueries:
     """Writes the keys batch by batch; which queries were cut."""
     progress = Progress(len(topics), "queries")
     cut = CutQueries()

@@ -14,7 +14,7 @@ from seal_ir.keys.record import KeyRecord
 from seal_ir.records import Key, QueryKeys, Range, Unigrams
 
 
-def located(index: Index, record: KeyRecord) -> QueryKeys | Malformed:
+def look_up(index: Index, record: KeyRecord) -> QueryKeys | Malformed:
     """The keys of a record as a model's decoding gives them, unigrams best first.
 
     Malformed is a record with an n-gram that does not occur: its keys were made for other documents.
