@@ -6,9 +6,8 @@ import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from seal_ir.command import run
+from seal_ir.command import CommandParser, run
 from seal_ir.errors import UsageError
-from seal_ir.options import CommandParser
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {

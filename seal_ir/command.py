@@ -1,25 +1,29 @@
-"""What commands share: settings from options, and how they end.
+"""What commands share: how they end, and what their options have in common.
 
-Results go to stdout, a user's fault in one line to stderr, and the exit code has a meaning.
+Results go to stdout, a user's fault in one line to stderr, and the exit code has a meaning. Options are
+--version, defaults in the help, numbers within bounds, and those of Pyserini's that do not apply.
 """
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from seal_ir.errors import SealError, UsageError, check_range
-from seal_ir.threads import wait_passively
+from seal_ir.threads import default_threads, most_threads, wait_passively
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Settings = TypeVar("Settings", bound="DataclassInstance")
+Foreign = Mapping[str, tuple[int | str, str]]  # how many values an option takes, and a sentence
+MOST_QUERIES = 1024  # that a model reads together; memory grows with it, and no device gains by more
 
 
 def run(main: Callable[[list[str]], int]) -> NoReturn:
@@ -46,6 +50,116 @@ def run(main: Callable[[list[str]], int]) -> NoReturn:
     sys.exit(code)
 
 
+@contextmanager
+def _warnings_on_stderr() -> Iterator[None]:
+    """Shows our warnings as plain lines; the import of Pyserini would put a time and a name before them."""
+    logger, handler = logging.getLogger(__package__), logging.StreamHandler()
+    propagate = logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagate
+
+
+def _fault(error: object, code: int) -> int:
+    text = " ".join(str(error).split())  # one line, whatever the message quotes
+    if sys.stderr is not None:
+        sys.stderr.write(f"error: {text}\n")
+    return code
+
+
+class CommandParser(argparse.ArgumentParser):
+    """argparse's, with --version, and with a help that shows every default."""
+
+    def __init__(self, *, raw: bool = False, **options: Any) -> None:
+        """Args: raw: the description is laid out already; options: argparse's own."""
+        super().__init__(**{"formatter_class": _RawHelp if raw else _Help} | options)
+        self.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+
+
+class _Help(argparse.HelpFormatter):
+    """Adds the default to the help of an option that has one and does not say it by itself."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        text = action.help or ""
+        none = action.default in (None, False, argparse.SUPPRESS) or action.default == []
+        if none or not action.option_strings or "%(default)" in text:
+            return text
+        values = action.default if isinstance(action.default, list | tuple) else [action.default]
+        shown = " ".join(map(str, values)).replace("%", "%%")
+        return f"{text} ({shown})".lstrip()
+
+
+class _RawHelp(_Help, argparse.RawDescriptionHelpFormatter):
+    pass
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *parsed: object) -> NoReturn:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"seal-ir {version('seal-ir')}\n")
+        parser.exit()
+
+
+def _capped(option: str, most: int, why: str) -> Callable[[str], int]:
+    """What parses a number that is at most `most`; a larger one is told on stderr."""
+
+    def parsed(text: str) -> int:
+        number = int(text)
+        if number > most:
+            sys.stderr.write(f"{option} is {number}; going on with {most}, {why}\n")
+        return min(number, most)
+
+    parsed.__name__ = "int"  # as argparse calls it in an error
+    return parsed
+
+
+def add_threads(group: argparse._ActionsContainer, whose: str) -> None:
+    """The option --threads; `whose` says what they are of."""
+    kind = _capped("--threads", most_threads(), "four for each core that may be used")
+    group.add_argument("--threads", type=kind, default=default_threads(), help=whose)
+
+
+def add_batch_size(group: argparse._ActionsContainer, default: int, what: str) -> None:
+    """The option --batch-size; `what` says what is read together."""
+    kind = _capped("--batch-size", MOST_QUERIES, "as larger ones only take memory")
+    group.add_argument("--batch-size", type=kind, default=default, help=what)
+
+
+def add_ignored(parser: argparse._ActionsContainer, options: Foreign) -> None:
+    """Options of Pyserini's that change nothing here: taken, and told on stderr why they are ignored."""
+    _add_foreign(parser, _Ignored, options)
+
+
+def add_refused(parser: argparse._ActionsContainer, options: Foreign) -> None:
+    """Options of Pyserini's that would mean something else: refused with a sentence that says what to do."""
+    _add_foreign(parser, _Refused, options)
+
+
+def _add_foreign(parser: argparse._ActionsContainer, action: type[argparse.Action], options: Foreign) -> None:
+    for option, (n_values, why) in options.items():
+        hidden: dict[str, Any] = {"help": argparse.SUPPRESS, "default": argparse.SUPPRESS}
+        parser.add_argument(option, action=action, nargs=n_values, const=why, **hidden)
+
+
+class _Ignored(argparse.Action):
+    def __call__(
+        self, parser: object, namespace: object, values: object, option_string: str | None = None
+    ) -> None:
+        sys.stderr.write(f"{option_string} is ignored: {self.const}\n")
+
+
+class _Refused(argparse.Action):
+    def __call__(
+        self, parser: object, namespace: object, values: object, option_string: str | None = None
+    ) -> NoReturn:
+        raise UsageError(f"{option_string} does not apply: {self.const}")
+
+
 def check_options(options: object, **least: float) -> None:
     """Refuse options with numbers that mean nothing; those that were not given and have no default pass.
 
@@ -70,24 +184,3 @@ def settings_of(options: object, kind: type[Settings]) -> Settings:
     """
     names = [field.name for field in fields(kind) if hasattr(options, field.name)]
     return kind(**{name: getattr(options, name) for name in names})
-
-
-@contextmanager
-def _warnings_on_stderr() -> Iterator[None]:
-    """Shows our warnings as plain lines; the import of Pyserini would put a time and a name before them."""
-    logger, handler = logging.getLogger(__package__), logging.StreamHandler()
-    propagate = logger.propagate
-    logger.addHandler(handler)
-    logger.propagate = False
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.propagate = propagate
-
-
-def _fault(error: object, code: int) -> int:
-    text = " ".join(str(error).split())  # one line, whatever the message quotes
-    if sys.stderr is not None:
-        sys.stderr.write(f"error: {text}\n")
-    return code

@@ -290,16 +290,11 @@ def covering(configs: list[SearchConfig]) -> DecodeConfig:
             " constraint, run alone"
         )
     decodes = [config.decode for config in configs]
-    return DecodeConfig(
-        beam=beams[0],
-        body_steps=max(d.body_steps for d in decodes),
-        title_steps=max(d.title_steps for d in decodes),
-        query_words=max(d.query_words for d in decodes),
-        unigrams=max(d.unigrams for d in decodes),
-        fields=tuple(dict.fromkeys(name for d in decodes for name in d.fields)),
-        field_steps=max(d.field_steps for d in decodes),
-        constrained=decodes[0].constrained,
-        rescore=decodes[0].rescore,
+    most = ("body_steps", "title_steps", "query_words", "unigrams", "field_steps")
+    return replace(
+        decodes[0],
+        fields=tuple(dict.fromkeys(name for decode in decodes for name in decode.fields)),
+        **{name: max(getattr(decode, name) for decode in decodes) for name in most},
     )
 
 

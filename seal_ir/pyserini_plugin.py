@@ -20,12 +20,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from seal_ir.command import run
+from seal_ir.command import CommandParser, run
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.formats.collections.passages import json_document
 from seal_ir.formats.io.jsonlines import Malformed, parse_object
 from seal_ir.formats.io.outputs import put_in_place, scratch_folder
-from seal_ir.options import CommandParser
 from seal_ir.threads import capped
 
 MIN_JAVA = 21  # class files of version 65, in the jars of every Pyserini from 0.44 on

@@ -6,11 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from seal_ir.command import run
+from seal_ir.command import CommandParser, run
 from seal_ir.convert.nq320k import convert
 from seal_ir.convert.overlap import read_overlap, write_splits
 from seal_ir.formats.io.outputs import check_several
-from seal_ir.options import CommandParser
 
 
 def _parser() -> argparse.ArgumentParser:

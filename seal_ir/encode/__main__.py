@@ -12,19 +12,18 @@ from pathlib import Path
 from seal_ir.command import run
 from seal_ir.config import configured
 from seal_ir.decode.cuts import CutQueries
-from seal_ir.encode.encoder import KeyEncoder
-from seal_ir.encode.options import Options, parse
-from seal_ir.encode.vectors import useful
+from seal_ir.encode.options import parse
+from seal_ir.encode.vectors import useful, vector
 from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.topics.reading import read_topics
-from seal_ir.index.registry import index_directory, index_for
-from seal_ir.keys.files import KeyWriter, file_to_write, made_beside
-from seal_ir.keys.provenance import KeysMade, write_made
-from seal_ir.lm.device import use_threads
+from seal_ir.keys.files import KeyWriter, file_to_write, provenance_file
+from seal_ir.keys.provenance import KeyProvenance, write_provenance
 from seal_ir.progress import Progress
 from seal_ir.records import Query
+from seal_ir.search.options import index_of, loaded_model
+from seal_ir.search.pipeline import QueryPipeline
 
 
 def main(arguments: list[str]) -> int:
@@ -33,18 +32,21 @@ def main(arguments: list[str]) -> int:
     config = configured(options.preset, options.config, beam=options.beam, rescore=options.rescore)
     output = file_to_write(options.embeddings)
     places = Places.from_environment()
-    directory = _index_directory(options, places)
+    directory = index_of(options.index, options.corpus, places)
     topics = read_topics(resolve_topics(options.corpus, places), options.topics_format)
     topics = shard(topics, options.shard_id, options.shard_num)
-    encoder = KeyEncoder(
-        directory, options.encoder, config=config, device=options.device, dtype=options.dtype
+    pipeline = QueryPipeline(
+        directory,
+        options.encoder,
+        config=config,
+        device=options.device,
+        dtype=options.dtype,
+        batch_size=options.batch_size,
     )
-    use_threads(options.threads)
-    generator = encoder.load()  # a model that cannot be loaded is told before any output is opened
-    print(f"model: {encoder.model} {generator.where}", file=sys.stderr)
-    made = KeysMade.of(encoder.index, encoder.model, generator.dtype, config)
+    generator = loaded_model(pipeline, options.threads)
+    made = KeyProvenance.of(pipeline.index, pipeline.model, generator.dtype, config)
     started = time.monotonic()
-    cut = _encode(encoder, topics, output, made, options.batch_size)
+    cut = _encode(pipeline, topics, output, made)
     if cut.sentence():
         print(cut.sentence(), file=sys.stderr)
     if not is_stream(output):  # which has nothing beside it
@@ -62,7 +64,7 @@ def main(arguments: list[str]) -> int:
             "seconds": round(time.monotonic() - started, 1),
             "version": version("seal-ir"),
         }
-        write_made(made_beside(output), made, **more)
+        write_provenance(provenance_file(output), made, **more)
         print(output)
     return 0
 
@@ -74,30 +76,20 @@ def shard(topics: Sequence[Query], number: int, n_shards: int) -> list[Query]:
 
 
 def _encode(
-    encoder: KeyEncoder, topics: Sequence[Query], output: Path, made: KeysMade, batch_size: int
+    pipeline: QueryPipeline, topics: Sequence[Query], output: Path, made: KeyProvenance
 ) -> CutQueries:
     """Writes the keys batch by batch; which queries were cut."""
     progress = Progress(len(topics), "queries")
     cut = CutQueries()
+    index = pipeline.index
     with KeyWriter(output, made.fingerprint) as writer:
-        for at in range(0, len(topics), batch_size):
-            batch = topics[at : at + batch_size]
-            decoded = encoder.decode([topic.text for topic in batch])
-            cut.add([topic.id for topic in batch], decoded.cut)
-            for topic, keys in zip(batch, decoded.queries, strict=True):
-                kept = keys._replace(unigrams=useful(keys.unigrams, encoder.index.n_tokens))
-                writer.write(topic, kept, encoder.vector(keys))
-            progress.advance(len(batch))
+        for batch in pipeline.key_batches(topics, cut):
+            for topic, keys in zip(*batch, strict=True):
+                kept = keys._replace(unigrams=useful(keys.unigrams, index.n_tokens))
+                writer.write(topic, kept, vector(keys, index, pipeline.config.rank))
+            progress.advance(len(batch.queries))
     progress.close()
     return cut
-
-
-def _index_directory(options: Options, places: Places) -> Path:
-    if options.index is not None:
-        return index_directory(options.index, places)
-    entry = index_for(options.corpus, places)
-    print(f"index: {entry.name} ({entry.directory})", file=sys.stderr)
-    return entry.directory
 
 
 if __name__ == "__main__":

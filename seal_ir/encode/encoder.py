@@ -2,69 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from seal_ir.arguments import text, texts
-from seal_ir.config import SearchConfig, chosen
-from seal_ir.decode.beam import Decoded
-from seal_ir.decode.cuts import cut_sentence
+from seal_ir.arguments import text
+from seal_ir.config import SearchConfig
 from seal_ir.encode.vectors import vector
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import shown
-from seal_ir.index.registry import opened
 from seal_ir.keys.files import file_to_read, iter_records
 from seal_ir.lm.protocols import Generator
-from seal_ir.records import QueryKeys
-from seal_ir.search.lazy import LazyGenerator
-
-logger = logging.getLogger(__name__)
-
-
-class KeyEncoder:
-    """Lets a model write keys for an index; the model is loaded with the first query, or by `load`.
-
-    Attributes:
-        index: the open index.
-        config: preset and settings.
-        model: the model's name.
-    """
-
-    def __init__(
-        self,
-        index: str | Path,
-        model: str | Generator | None = None,
-        *,
-        config: SearchConfig | None = None,
-        device: str | None = None,
-        dtype: str | None = None,
-    ) -> None:
-        """Open an index; arguments and errors are those of `SealSearcher`."""
-        self.index = opened(index)
-        self.config = chosen("intersective", config)
-        self._model = LazyGenerator(self.index, model, device, dtype)
-        self.model = self._model.name
-
-    def load(self) -> Generator:
-        """Load the model.
-
-        Raises:
-            ModelError: it cannot be loaded, or has another tokenizer than the index.
-        """
-        return self._model.get()
-
-    def decode(self, queries: Iterable[str]) -> Decoded:
-        """The keys of each query; one batch.
-
-        Raises:
-            ArgumentError: a query is no text.
-        """
-        return self._model.decode(texts(queries, "queries"), self.config)
-
-    def vector(self, keys: QueryKeys) -> dict[str, float]:
-        """Texts and weights of keys; see `vectors.vector`."""
-        return vector(keys, self.index, self.config.rank)
+from seal_ir.search.pipeline import QueryPipeline
 
 
 class SealQueryEncoder:
@@ -108,11 +56,12 @@ class SealQueryEncoder:
         """
         if (index is None) == (encoded_query_dir is None):
             raise ValueError("give an index or encoded_query_dir, one of the two")
-        self._encoder: KeyEncoder | None = None
+        self._pipeline: QueryPipeline | None = None
         self._encoded: Mapping[str, Mapping[str, float]] = {}
         if index is not None:
-            config = chosen(preset, config)
-            self._encoder = KeyEncoder(index, model, config=config, device=device, dtype=dtype)
+            self._pipeline = QueryPipeline(
+                index, model, preset=preset, config=config, device=device, dtype=dtype
+            )
         if encoded_query_dir is not None:
             self._encoded = _read_vectors(Path(encoded_query_dir))
         self.has_model, self.has_encoded_query = index is not None, encoded_query_dir is not None
@@ -137,11 +86,9 @@ class SealQueryEncoder:
             InputError: the query is not among the encoded ones.
         """
         query = text(query, "query")
-        if self._encoder is not None:
-            decoded = self._encoder.decode([query])
-            if decoded.cut:
-                logger.warning("%s", cut_sentence(decoded.cut, None, 1))
-            return self._encoder.vector(decoded.queries[0])
+        if self._pipeline is not None:
+            (keys,) = self._pipeline.decode([query])
+            return vector(keys, self._pipeline.index, self._pipeline.config.rank)
         if query not in self._encoded:
             raise InputError(f"{shown(query)} is not among the encoded queries; encode it, or give an index")
         return dict(self._encoded[query])

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seal_ir.command import check_options
+from seal_ir.command import CommandParser, add_refused, check_options
 from seal_ir.config import PRESETS
-from seal_ir.decode.options import add_decoding, add_index, add_settings, add_topics_format
 from seal_ir.errors import UsageError
-from seal_ir.options import CommandParser, add_refused
+from seal_ir.search.options import add_decoding, add_index, add_topics_format
 
 GROUPS = ("input", "output", "encoder")
 _FIELDS: Mapping[str, Any] = {"nargs": "+", "default": ["text"], "help": "text, the one field of a query"}
@@ -120,7 +119,6 @@ def _add_encoder(parser: argparse.ArgumentParser) -> None:
     presets = f"one of {', '.join(PRESETS)} (%(default)s, whose keys serve all but published)"
     add("--preset", default="intersective", help=presets)
     decoding = parser.add_argument_group("decoding")
-    add_settings(decoding)
     add_decoding(decoding, threads="of torch")
     decoding.add_argument("--fp16", action="store_true", help="the same as --dtype float16")
     spelling = parser.add_argument_group("there because Pyserini has them").add_argument

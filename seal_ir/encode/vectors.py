@@ -8,8 +8,7 @@ import numpy as np
 
 from seal_ir.config import RankConfig
 from seal_ir.index.reader import Index
-from seal_ir.rank.ranker import weigh
-from seal_ir.rank.weights import log_odds
+from seal_ir.rank.weights import log_odds, weigh
 from seal_ir.records import QueryKeys, Unigrams
 from seal_ir.text.symbols import FIRST_TOKEN
 

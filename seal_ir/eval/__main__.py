@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from seal_ir.command import run
+from seal_ir.command import CommandParser, run
 from seal_ir.errors import UsageError
 from seal_ir.eval.answers import REGEX, TOKENS
 from seal_ir.eval.averages import AVERAGES, averaged
@@ -30,7 +30,6 @@ from seal_ir.formats.collections.collection import collection_kinds
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.outputs import STDOUT
 from seal_ir.formats.io.resolve import Places
-from seal_ir.options import CommandParser
 from seal_ir.pyserini_plugin import is_lucene_index, lucene_texts
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from seal_ir.command import check_options, run
+from seal_ir.command import CommandParser, add_ignored, add_refused, add_threads, check_options, run
 from seal_ir.convert.published_index import PublishedCollection
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection, ReadOptions, collection_kinds, read_ids
@@ -26,7 +26,6 @@ from seal_ir.index.reader import Index
 from seal_ir.index.segmenting import PhaseReport
 from seal_ir.index.stats import as_table, statistics
 from seal_ir.index.verify import SAMPLE, verify_index
-from seal_ir.options import CommandParser, add_ignored, add_refused, add_threads
 from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer
 
 _REPORT_SECONDS = 10

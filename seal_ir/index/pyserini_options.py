@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seal_ir.options import Foreign
+from seal_ir.command import Foreign
 
 _ANY_LANGUAGE = "text is cut by the tokenizer of --model, whatever its language"
 _WORDS = "all words are indexed as they are written, as a model writes text and not stems"

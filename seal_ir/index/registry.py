@@ -91,7 +91,7 @@ def opened(directory: str | Path) -> Index:
     return Index(folder, check="bytes")
 
 
-def index_directory(name: str, places: Places) -> Path:
+def find_index(name: str, places: Places) -> Path:
     """The directory itself, or that of an index which was built under a registered name.
 
     Raises:

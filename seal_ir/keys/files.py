@@ -36,7 +36,7 @@ def file_to_read(path: Path) -> Path:
     return next((name for name in (plain, *packed) if is_file(name)), plain)
 
 
-def made_beside(path: Path) -> Path:
+def provenance_file(path: Path) -> Path:
     """Where it stands what a key file was made with: `FILE.config.json`, FILE's compression left out."""
     name = path.name
     if path.suffix.lower() in READ_SUFFIXES:
@@ -97,7 +97,8 @@ def iter_records(path: Path, made: str | None = None) -> Iterator[tuple[int, Key
         qid = record.query.id
         if made is not None and record.made != made:
             raise InputError(
-                f"{path}:{number}: made with something else than {made_beside(path).name} says; encode again"
+                f"{path}:{number}: made with something else than {provenance_file(path).name} says;"
+                " encode again"
             )
         if qid in lines:
             raise InputError(

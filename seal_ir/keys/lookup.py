@@ -13,10 +13,8 @@ from seal_ir.index.reader import Index
 from seal_ir.keys.record import KeyRecord
 from seal_ir.records import Key, QueryKeys, Range, Unigrams
 
-Ngrams = Sequence[tuple[int, ...]]
 
-
-def located(index: Index, record: KeyRecord) -> QueryKeys | Malformed:
+def look_up(index: Index, record: KeyRecord) -> QueryKeys | Malformed:
     """The keys of a record as a model's decoding gives them, unigrams best first.
 
     Malformed is a record with an n-gram that does not occur: its keys were made for other documents.
@@ -35,7 +33,7 @@ def located(index: Index, record: KeyRecord) -> QueryKeys | Malformed:
     return unigrams if isinstance(unigrams, Malformed) else QueryKeys(tuple(keys), unigrams)
 
 
-def ranges_of(index: Index, ngrams: Ngrams) -> dict[tuple[int, ...], Ints]:
+def ranges_of(index: Index, ngrams: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], Ints]:
     """Rows of n-grams, int64 [n_segments, 2] each; common beginnings are looked up once."""
     known: dict[tuple[int, ...], Ints] = {(): index.everything}
     for depth in range(1, max(map(len, ngrams), default=0) + 1):

@@ -26,7 +26,7 @@ _AGAIN = "encode the topics again with python -m seal_ir.encode"
 
 
 @dataclass(frozen=True, slots=True)
-class KeysMade:
+class KeyProvenance:
     """What decides the keys of a query.
 
     Attributes:
@@ -48,7 +48,7 @@ class KeysMade:
     slow_path: bool
 
     @classmethod
-    def of(cls, index: Index, model: str, dtype: str, config: SearchConfig) -> KeysMade:
+    def of(cls, index: Index, model: str, dtype: str, config: SearchConfig) -> KeyProvenance:
         """What the keys are made with that this model writes for this index under this config.
 
         Raises:
@@ -160,7 +160,7 @@ def model_identity(name: str) -> str:
     return f"sha256:{digest.hexdigest()}"
 
 
-def write_made(path: Path, made: KeysMade, **more: Any) -> None:
+def write_provenance(path: Path, made: KeyProvenance, **more: Any) -> None:
     """Writes what keys were made with, and more that is of interest, beside their file.
 
     Raises:
@@ -171,8 +171,8 @@ def write_made(path: Path, made: KeysMade, **more: Any) -> None:
         file.write(json_file(values))
 
 
-def read_made(path: Path) -> KeysMade:
-    """What `write_made` wrote.
+def read_provenance(path: Path) -> KeyProvenance:
+    """What `write_provenance` wrote.
 
     Raises:
         InputError: there is no such file, or it is damaged or of another format.
@@ -188,7 +188,7 @@ def read_made(path: Path) -> KeysMade:
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise InputError(f"{path}: no description of keys in format {FORMAT}; {_AGAIN}")
     _check_known(path, values)
-    made = _made(values)
+    made = _provenance(values)
     if made is None or values.get("made") != made.fingerprint:
         raise InputError(f"{path}: damaged, it does not agree with itself; {_AGAIN}")
     return made
@@ -209,7 +209,7 @@ def _check_known(path: Path, values: Mapping[str, Any]) -> None:
         )
 
 
-def _made(values: Mapping[str, Any]) -> KeysMade | None:
+def _provenance(values: Mapping[str, Any]) -> KeyProvenance | None:
     names = ("text", "tokenizer", "model", "identity", "dtype")
     if not all(isinstance(values.get(name), str) for name in names):
         return None
@@ -224,4 +224,4 @@ def _made(values: Mapping[str, Any]) -> KeysMade | None:
     except (TypeError, UsageError):
         return None
     texts = {name: str(values[name]) for name in names}
-    return KeysMade(**texts, decode=config, slow_path=values.get("slow_path") is True)
+    return KeyProvenance(**texts, decode=config, slow_path=values.get("slow_path") is True)

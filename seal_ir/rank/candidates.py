@@ -1,24 +1,29 @@
-"""Which documents are scored for a query: those of its rare keys, and of frequent ones where these are few.
+"""Candidates: which documents are scored for a query, and their texts.
+
+They are those of its rare keys, and of frequent ones where these are few.
 
 The documents of a frequent key are found in pieces of its rows, so that memory does not depend on how often
-the key occurs.
+the key occurs. Texts come from memory where they were read before, else from the index.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from seal_ir.arrays import Ints
+from seal_ir.arrays import Ints, Symbols
+from seal_ir.forks import OwnOfProcess
 from seal_ir.index.batches import pieces
 from seal_ir.index.reader import Index
+from seal_ir.rank.compiled import Cache
 from seal_ir.records import Key
 
 logger = logging.getLogger(__name__)
 
+DEFAULT_CACHE_BYTES = 128 << 20  # the passages of 40 million tokens
 # Documents that one frequent key may add; five times what rare keys have on average (docs/scoring.md).
 MOST_FURTHER = 100_000
 _CUT = (
@@ -91,3 +96,42 @@ def _holders(index: Index, key: Key, known: Ints, most: int) -> Ints:
             new = np.setdiff1d(documents, known, assume_unique=True)
             found = np.union1d(found, new)[:most]
     return found
+
+
+class Streams:
+    """Streams of an index's documents, those read last kept in a fixed amount of memory.
+
+    Candidates recur from query to query, and reading one from an FM-index takes a step per token. May be used
+    from several threads. A copy, a pickled one and one in a forked process keep texts of their own.
+    """
+
+    def __init__(self, index: Index, n_bytes: int = DEFAULT_CACHE_BYTES) -> None:
+        """Keep nothing yet.
+
+        Args:
+            index: whose documents.
+            n_bytes: memory for kept streams, most of it taken as it fills; 0 keeps none.
+        """
+        self._index, self._n_bytes = index, n_bytes
+        self._cache = OwnOfProcess(lambda: Cache(n_bytes) if n_bytes else None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Streams, (self._index, self._n_bytes)
+
+    def read(self, documents: Ints) -> Iterator[tuple[Ints, Ints, Symbols]]:
+        """All of the documents, in one or two parts: numbers [n], offsets [n + 1] and symbols of each.
+
+        Args:
+            documents: int64 [n].
+        """
+        absent = documents
+        cache = self._cache.get()
+        if cache is not None:
+            kept, offsets, symbols, absent = cache.get(documents)
+            if len(kept):
+                yield kept, offsets, symbols
+        if len(absent):
+            offsets, symbols = self._index.extract(absent)
+            if cache is not None:
+                cache.put(absent, offsets, symbols)
+            yield absent, offsets, symbols

@@ -1,6 +1,6 @@
 """Ranking documents by the keys that they contain. No model, no files: an index, keys and settings.
 
-1. Keys get weights; those of weight zero are dropped.
+1. Keys get weights; those of weight zero are dropped (`weights.py`).
 2. Candidates are the documents that hold a rare key, F(n) <= max_count, and where these are too few those of
    frequent keys (`candidates.py`).
 3. Candidates are read in batches, by descending bound on their scores, until no bound reaches the n-th best
@@ -17,40 +17,12 @@ import numpy as np
 from seal_ir.arrays import Ints, Symbols
 from seal_ir.config import RankConfig
 from seal_ir.index.reader import Index
-from seal_ir.rank.candidates import find_candidates
+from seal_ir.rank.candidates import Streams, find_candidates
 from seal_ir.rank.compiled import Query, Ranking
-from seal_ir.rank.query import Matched, WeightedQuery
-from seal_ir.rank.streams import Streams
-from seal_ir.rank.weights import log_odds
-from seal_ir.records import BODY, Key, QueryKeys, Ranked, ScoredKey
+from seal_ir.rank.weights import Matched, WeightedQuery, weigh
+from seal_ir.records import QueryKeys, Ranked
 
 _BATCH = 512  # documents read together: 300 KB of text, and few enough that the first bounds help the next
-
-
-def weigh(query_keys: QueryKeys, config: RankConfig, n_tokens: int) -> list[ScoredKey]:
-    """The keys that count under `config`, once each, by descending weight; ties by symbols.
-
-    Of two keys with the same symbols the more likely one counts; keys that say nothing (weight 0 of
-    LM+FM, probability 0 of LM) are left out.
-    """
-    best: dict[tuple[int, ...], Key] = {}
-    for key in query_keys.keys:
-        if key.kind not in config.kinds or (
-            config.length and not (key.kind == BODY and len(key.symbols) == config.length)
-        ):
-            continue
-        known = best.get(key.symbols)
-        if known is None or key.logprob > known.logprob:
-            best[key.symbols] = key
-    keys = list(best.values())
-    logprobs = np.array([key.logprob for key in keys], dtype=np.float64)
-    counts = np.array([key.count for key in keys], dtype=np.int64)
-    if config.weight == "lm":
-        weights, least = logprobs, -np.inf
-    else:
-        weights, least = log_odds(logprobs, counts, n_tokens, config.smoothing), 0.0
-    scored = [ScoredKey(key, float(w)) for key, w in zip(keys, weights, strict=True) if w > least]
-    return sorted(scored, key=lambda item: (-item.weight, item.key.symbols))
 
 
 def rank(

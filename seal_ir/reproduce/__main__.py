@@ -11,13 +11,12 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from seal_ir.command import check_options, run
+from seal_ir.command import CommandParser, add_threads, check_options, run
 from seal_ir.errors import SealError, UsageError
 from seal_ir.eval.significance import Resampling
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.resolve import Places
-from seal_ir.options import CommandParser, add_threads
 from seal_ir.reproduce import explained, layouts, outputs, plots, recorded
 from seal_ir.reproduce.figures import Measured, check_questions, measure, write_topics
 from seal_ir.reproduce.inserting import insert, read_page

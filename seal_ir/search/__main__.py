@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 from seal_ir.command import run
 from seal_ir.config import SearchConfig, configured, covering
-from seal_ir.decode.beam import Decoded
 from seal_ir.decode.cuts import CutQueries
 from seal_ir.errors import UsageError
-from seal_ir.formats.io.files import atomic_writer, utf8
+from seal_ir.formats.io.files import atomic_writer, listed, utf8
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.pipes import rereadable
@@ -24,33 +23,39 @@ from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.runs.pages import first_hits, fold_hits
 from seal_ir.formats.runs.trec import RunWriter
 from seal_ir.formats.topics.reading import datapoint_inputs, read_topics
-from seal_ir.index.registry import index_directory, index_for
-from seal_ir.lm.device import use_threads
 from seal_ir.progress import Progress
-from seal_ir.rank.ranker import weigh
+from seal_ir.rank.weights import weigh
 from seal_ir.records import Hit, Query, QueryKeys
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.hybrid import Hybrid, hybrid_with
-from seal_ir.search.options import fusion_of, outputs_of, parsed
-from seal_ir.search.pipeline import batched, overlapped
+from seal_ir.search.options import fusion_of, index_of, loaded_model, outputs_of, parsed
+from seal_ir.search.pipeline import Decode
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.search.stored import StoredKeys
 
-_NAMED = 10  # topics without hits that are named on stderr
 _SMOOTHED = "in a very small collection smoothing leaves no key a weight; try --preset paper"
 _UNLIKELY = (
     "to the model no key is likelier than the collection makes it by chance; search with a model that was "
     "trained to write passages from questions (docs/training.md)"
 )
-Decode = Callable[[Sequence[Query]], Decoded]
 
 
-class _Sources(NamedTuple):
-    """What makes the rankings: keys from somewhere, an index, and what SEAL's are fused with."""
+class _Runs(NamedTuple):
+    """What makes the runs: keys from somewhere, ranked under each config, what is fused, and who writes.
+
+    Attributes:
+        searcher: has the index, and the model.
+        decode: gives keys instead of the model.
+        configs: what to rank under.
+        hybrid: what SEAL's rankings are fused with.
+        writers: of the run of each config, then of what those are fused from; not all need be written.
+    """
 
     searcher: SealSearcher
-    decode: Decode
+    decode: Decode | None
+    configs: list[SearchConfig]
     hybrid: Hybrid | None
+    writers: list[RunWriter]
 
 
 def main(arguments: list[str]) -> int:
@@ -63,7 +68,7 @@ def main(arguments: list[str]) -> int:
     ]
     fusion = fusion_of(args)
     places = Places.from_environment()
-    directory = _index_directory(args, places)
+    directory = index_of(args.index, args.topics, places)
     topics_path = resolve_topics(args.topics, places)
     topics = read_topics(topics_path, args.topics_format)
     inputs = datapoint_inputs(topics_path, topics, args.topics_format)
@@ -80,7 +85,7 @@ def main(arguments: list[str]) -> int:
         batch_size=args.batch_size,
     )
     hybrid = None
-    if args.fuse is not None:
+    if fusion is not None:
         bm25 = Bm25Config(hits=args.hits, threads=args.threads)
         hybrid = hybrid_with(args.fuse, searcher.index, topics, fusion, bm25, places.cache / "lucene")
     decode, about = _decoding(searcher, topics, configs, args)
@@ -88,7 +93,8 @@ def main(arguments: list[str]) -> int:
     with ExitStack() as stack:
         for writer in writers:
             stack.enter_context(writer)
-        without, reasons = _search(_Sources(searcher, decode, hybrid), topics, configs, writers, args)
+        runs = _Runs(searcher, decode, configs, hybrid, writers)
+        without, reasons = _search(runs, topics, args)
     about |= {"n_topics": len(topics), "seconds": round(time.monotonic() - started, 1)}
     if hybrid is not None:
         about["fusion"] = hybrid.description()
@@ -105,11 +111,10 @@ def _tell_without(
     without: list[str], topics: list[Query], reasons: Collection[str], hybrid: Hybrid | None
 ) -> None:
     if without:
-        some = ", ".join(without[:_NAMED]) + (", ..." if len(without) > _NAMED else "")
         whose = " of SEAL's" if hybrid else ""
-        print(f"{len(without)} of {len(topics)} topics have no hits{whose}: {some}", file=sys.stderr)
+        _tell(f"{len(without)} of {len(topics)} topics have no hits{whose}: {listed(without)}")
     if len(without) == len(topics) and reasons:
-        print(_SMOOTHED if _SMOOTHED in reasons else _UNLIKELY, file=sys.stderr)
+        _tell(_SMOOTHED if _SMOOTHED in reasons else _UNLIKELY)
 
 
 def _reasons(searcher: SealSearcher, keys: QueryKeys, configs: Sequence[SearchConfig]) -> Iterator[str]:
@@ -126,77 +131,62 @@ def _reasons(searcher: SealSearcher, keys: QueryKeys, configs: Sequence[SearchCo
 
 def _decoding(
     searcher: SealSearcher, topics: list[Query], configs: list[SearchConfig], args: argparse.Namespace
-) -> tuple[Decode, dict[str, Any]]:
-    """What gives topics their keys: a file, or the model, which is loaded here; and what to tell of it."""
+) -> tuple[Decode | None, dict[str, Any]]:
+    """What gives topics their keys: a file, or the model (None), loaded here; and what to tell of it."""
     if args.keys is not None:
         if args.device is not None:
             raise UsageError("--device does not go with --keys: no model runs; leave it out")
         stored = StoredKeys(args.keys, searcher.index, topics, configs, model=args.model, dtype=args.dtype)
         return stored.decoded, stored.description()
-    use_threads(args.threads)
-    generator = searcher.generator  # a model that cannot be loaded is told before any output is opened
-    print(f"model: {args.model or searcher.index.manifest.model} {generator.where}", file=sys.stderr)
-    runs = {"device": generator.device, "dtype": generator.dtype}
-    return lambda batch: searcher.decode_counted([topic.text for topic in batch]), runs
+    generator = loaded_model(searcher, args.threads)
+    return None, {"device": generator.device, "dtype": generator.dtype}
 
 
-def _search(
-    sources: _Sources,
-    topics: list[Query],
-    configs: list[SearchConfig],
-    writers: list[RunWriter],
-    args: argparse.Namespace,
-) -> tuple[list[str], set[str]]:
-    """Decode each batch once and rank it under every config.
+def _search(runs: _Runs, topics: list[Query], args: argparse.Namespace) -> tuple[list[str], set[str]]:
+    """Decode each batch once, rank it under every config, and write the rankings as they come.
 
     Returns:
         The topics that SEAL has no hits for, and reasons why keys of such brought none.
     """
-    searcher, decode, hybrid = sources
+    searcher, decode, configs, hybrid, writers = runs
     progress = Progress(len(topics), "queries")
-    without = []
+    cut = CutQueries()
+    without: list[str] = []
+    reasons: set[str] = set()
     short: set[str] = set()
     passage = ""
-    cut = CutQueries()
-    reasons: set[str] = set()
-
-    def decoded(batch: Sequence[Query]) -> list[QueryKeys]:
-        found = decode(batch)
-        cut.add([topic.id for topic in batch], found.cut)
-        return found.queries
-
-    def ranked(keys: QueryKeys) -> list[list[Hit]]:
-        rankings = [searcher.rank(keys, args.hits, config) for config in configs]
-        if not any(rankings):
-            reasons.update(_reasons(searcher, keys, configs))
-        return [searcher.hits(ranking, texts=False) for ranking in rankings]
-
-    with closing(overlapped(batched(topics, args.batch_size), decoded, ranked, args.threads)) as results:
-        for batch, found in results:
-            for topic, by_config in zip(batch, found, strict=True):
+    batches = searcher.ranked_batches(topics, args.hits, cut, configs, threads=args.threads, decode=decode)
+    with closing(batches):
+        for batch in batches:
+            for topic, keys, ranked in zip(*batch, strict=True):
+                if not any(ranked):
+                    without.append(topic.id)
+                    reasons.update(_reasons(searcher, keys, configs))
+                by_config = [searcher.hits(ranking, texts=False) for ranking in ranked]
                 rankings = hybrid.rankings(topic.id, by_config) if hybrid else by_config
-                for ranking, writer in zip(rankings, writers, strict=False):  # not all need be written
+                for ranking, writer in zip(rankings, writers, strict=False):
                     hits = _written(ranking, args)
                     writer.write(topic.id, hits)
                     if _is_short(ranking, hits, args):
                         short.add(topic.id)
                     if args.output_format == "kilt" and not passage:
                         passage = _passage(hits, args.max_passage_delimiter)
-                if not any(by_config):
-                    without.append(topic.id)
-            progress.advance(len(batch))
+            progress.advance(len(batch.queries))
     progress.close()
-    if cut.sentence():
-        print(cut.sentence(), file=sys.stderr)
+    _tell(cut.sentence())
     if short:
-        print(
+        _tell(
             f"{len(short)} of {len(topics)} topics have fewer than {args.max_passage_hits} pages, all"
-            f" that their {args.hits} hits are of; raise --hits for more",
-            file=sys.stderr,
+            f" that their {args.hits} hits are of; raise --hits for more"
         )
     if passage:
-        print(f"{passage} and the like were written as page ids; --max-passage writes pages", file=sys.stderr)
+        _tell(f"{passage} and the like were written as page ids; --max-passage writes pages")
     return without, reasons
+
+
+def _tell(sentence: str) -> None:
+    if sentence:
+        print(sentence, file=sys.stderr)
 
 
 def _passage(hits: list[Hit], delimiter: str) -> str:
@@ -214,14 +204,6 @@ def _is_short(ranking: list[Hit], written: list[Hit], args: argparse.Namespace) 
     return bool(args.max_passage) and len(written) < args.max_passage_hits and len(ranking) >= args.hits
 
 
-def _index_directory(args: argparse.Namespace, places: Places) -> Path:
-    if args.index is None:
-        entry = index_for(args.topics, places)
-        print(f"index: {entry.name} ({entry.directory})", file=sys.stderr)
-        return entry.directory
-    return index_directory(args.index, places)
-
-
 def _save_config(
     path: Path,
     config: SearchConfig,
@@ -234,7 +216,7 @@ def _save_config(
         **config.to_dict(),
         "topics": utf8(args.topics),
         "index": utf8(searcher.index.directory),
-        "model": utf8(args.model) if args.model else searcher.index.manifest.model,
+        "model": utf8(searcher.model),
         "hits": args.hits,
         "topics_format": args.topics_format,
         "output_format": args.output_format,

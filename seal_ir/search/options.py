@@ -1,22 +1,40 @@
-"""The options of `python -m seal_ir.search`, and what they say of fusion and of the files to write."""
+"""The options of `python -m seal_ir.search`, those that encode shares, and what they mean.
+
+`seal_ir.config` and `load_generator` say what those of decoding mean.
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from seal_ir.command import check_options
-from seal_ir.config import PRESETS, SearchConfig
-from seal_ir.decode.options import add_decoding, add_index, add_settings, add_topics_format
+from seal_ir.command import (
+    CommandParser,
+    add_batch_size,
+    add_ignored,
+    add_refused,
+    add_threads,
+    check_options,
+)
+from seal_ir.config import DEFAULT_BATCH_SIZE, PRESETS, SearchConfig
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.outputs import is_stream
+from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.runs.trec import OUTPUT_FORMATS
-from seal_ir.options import CommandParser, add_ignored, add_refused
+from seal_ir.formats.topics.reading import TOPICS_FORMATS
+from seal_ir.index.registry import find_index, index_for
+from seal_ir.lm.device import use_threads
 from seal_ir.search.fusion import METHODS, Fusion
 from seal_ir.search.hybrid import BM25, is_searched, name_of
 from seal_ir.search.pyserini_options import IGNORED, REFUSED
+
+if TYPE_CHECKING:
+    from seal_ir.lm.protocols import Generator
+    from seal_ir.search.pipeline import QueryPipeline
 
 
 def parser() -> argparse.ArgumentParser:
@@ -40,7 +58,6 @@ def parser() -> argparse.ArgumentParser:
     _add_fusing(made.add_argument_group("fusion with another ranking"))
     _add_writing(made.add_argument_group("topics, and the run that is written"))
     decoding = made.add_argument_group("decoding")
-    add_settings(decoding)
     add_decoding(decoding, threads="of torch, and of ranking")
     keys = "keys of python -m seal_ir.encode, folder or file, instead of a model's"
     decoding.add_argument("--keys", type=Path, help=keys)
@@ -80,15 +97,17 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     return args
 
 
-def fusion_of(args: argparse.Namespace) -> Fusion:
-    """How to fuse.
+def fusion_of(args: argparse.Namespace) -> Fusion | None:
+    """How to fuse; None where nothing is.
 
     Raises:
         UsageError: an option goes without another one that is not there.
     """
-    for name in ("fusion", "alpha"):
-        if args.fuse is None and getattr(args, name) is not None:
-            raise UsageError(f"--{name} needs --fuse: with bm25, a run file or a Lucene index")
+    if args.fuse is None:
+        for name in ("fusion", "alpha"):
+            if getattr(args, name) is not None:
+                raise UsageError(f"--{name} needs --fuse: with bm25, a run file or a Lucene index")
+        return None
     fusion = Fusion(args.fusion or "rrf", 0.5 if args.alpha is None else args.alpha)
     if args.alpha is not None and fusion.method != "interpolation":
         raise UsageError("--alpha goes with --fusion interpolation; ranks are fused without weights")
@@ -123,3 +142,65 @@ def outputs_of(args: argparse.Namespace, configs: list[SearchConfig]) -> list[tu
 
 def _beside(path: Path, word: str) -> Path:
     return path.with_name(f"{path.stem}.{word}{path.suffix}")
+
+
+# What encode has in common with search
+
+
+def add_topics_format(parser: argparse._ActionsContainer) -> None:
+    """How the topics are written."""
+    parser.add_argument(
+        "--topics-format", default="auto", choices=TOPICS_FORMATS, help="auto looks into the file"
+    )
+
+
+def add_index(parser: argparse._ActionsContainer) -> None:
+    """The index whose n-grams are written."""
+    parser.add_argument(
+        "--index", help="directory or registered name; default: the best one built for these topics"
+    )
+
+
+def add_decoding(parser: argparse._ActionsContainer, threads: str) -> None:
+    """Settings over the preset's, how the model decodes, and on what; `threads` says what those are of."""
+    parser.add_argument(
+        "--config", type=Path, help="TOML file with [decode] and [rank] settings over the preset's"
+    )
+    add_batch_size(parser, DEFAULT_BATCH_SIZE, "queries decoded together")
+    add_threads(parser, threads)
+    add = parser.add_argument
+    add("--device", help="cpu, cuda, cuda:1; default: CUDA where there is one")
+    add("--dtype", help="float32 (default), bfloat16, float16, or auto: what the device does fastest")
+    add("--beam", type=int, help="hypotheses kept per step (15)")
+    add(
+        "--rescore",
+        action="store_true",
+        help="read all keys in a second pass of the model; changes only time",
+    )
+
+
+def index_of(name: str | None, topics: str, places: Places) -> Path:
+    """The directory that --index names; without it the best index for the topics, which stderr is told.
+
+    Raises:
+        UsageError: there is no such index, or none is built.
+    """
+    if name is not None:
+        return find_index(name, places)
+    entry = index_for(topics, places)
+    sys.stderr.write(f"index: {entry.name} ({entry.directory})\n")
+    return entry.directory
+
+
+def loaded_model(pipeline: QueryPipeline, threads: int) -> Generator:
+    """The model, loaded now on so many threads of torch; stderr is told where it runs.
+
+    A command calls this before it opens an output, so that a model that cannot be loaded leaves none.
+
+    Raises:
+        ModelError: it cannot be loaded, or has another tokenizer than the index.
+    """
+    use_threads(threads)
+    generator = pipeline.generator
+    sys.stderr.write(f"model: {pipeline.model} {generator.where}\n")
+    return generator

@@ -1,21 +1,216 @@
-"""Two stages that overlap: the model writes the next batch's keys while threads rank the last one's."""
+"""The way from queries to rankings: a model writes the next keys while threads rank by the last ones."""
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
+from seal_ir.arguments import instance, instances, texts, whole
+from seal_ir.config import DEFAULT_BATCH_SIZE, SearchConfig, chosen
+from seal_ir.decode.beam import Decoded
+from seal_ir.decode.cuts import CutQueries, cut_sentence
+from seal_ir.decode.rescore import rescore
+from seal_ir.index.registry import opened
+from seal_ir.lm import protocols
+from seal_ir.published import rank as published_ranking
+from seal_ir.rank.candidates import Streams
+from seal_ir.rank.ranker import rank
+from seal_ir.records import Query, QueryKeys, Ranked
+from seal_ir.search.model import LazyGenerator, settings_for
 from seal_ir.threads import capped
 
+logger = logging.getLogger(__name__)
 Batch = TypeVar("Batch")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Decode = Callable[[Sequence[Query]], Decoded]
+
+
+class KeyBatch(NamedTuple):
+    """Queries that were decoded together, and the keys of each."""
+
+    queries: Sequence[Query]
+    keys: list[QueryKeys]
+
+
+class RankedBatch(NamedTuple):
+    """Queries that were decoded together; of each its keys, and its ranking under each config."""
+
+    queries: Sequence[Query]
+    keys: list[QueryKeys]
+    rankings: list[list[list[Ranked]]]
+
+
+class QueryPipeline:
+    """A language model and an index: the keys of queries, and what they rank. No algorithm in here.
+
+    The model is loaded when the first query comes. It may be used from several threads.
+
+    Attributes:
+        index_dir: the index directory, as it was given.
+        index: the open index.
+        config: preset and settings.
+        batch_size: queries decoded together.
+    """
+
+    def __init__(
+        self,
+        index_dir: str | Path,
+        model: str | protocols.Generator | None = None,
+        *,
+        preset: str = "intersective",
+        config: SearchConfig | None = None,
+        device: str | None = None,
+        dtype: str | None = None,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+    ) -> None:
+        """Open an index.
+
+        Args:
+            index_dir: an index directory.
+            model: folder, hub name or packaged model, or a loaded model; default: the model that the
+                index was built for.
+            preset: "lm", "lm-fm", "intersective" or "paper"; "published" is a slow baseline for benchmarks.
+            config: settings instead of a preset.
+            device: where the model runs; default: CUDA where there is one.
+            dtype: "float32" (default), "bfloat16", "float16" or "auto"; see `load_generator`.
+            batch_size: queries decoded together.
+
+        Raises:
+            IndexDirError: there is no sound index.
+            UsageError: unknown preset.
+            ArgumentError: batch_size is less than 1, or an argument is of a type that means nothing.
+        """
+        self.batch_size = whole(batch_size, "batch_size", 1)
+        self.config = chosen(preset, config)
+        self.index_dir = str(index_dir)
+        started = time.monotonic()
+        self.index = opened(index_dir)
+        seconds = time.monotonic() - started
+        logger.info("opened %s: %d documents, %.1f s", self.index_dir, self.index.n_documents, seconds)
+        self._model = LazyGenerator(self.index, model, device, dtype)
+        self._streams = Streams(self.index)  # texts of candidates, which recur from query to query
+
+    @property
+    def model(self) -> str:
+        """The language model by name; that of the index for a model that was given loaded."""
+        return self._model.name
+
+    @property
+    def generator(self) -> protocols.Generator:
+        """The language model, loaded on first use.
+
+        Raises:
+            ModelError: it cannot be loaded, or has another tokenizer than the index.
+        """
+        return self._model.get()
+
+    def decode(self, queries: Iterable[str]) -> list[QueryKeys]:
+        """The keys that the model writes for each query, for `rank`; one batch.
+
+        Raises:
+            ArgumentError: a query is no text.
+            ModelError: the model cannot be loaded, does not fit the index, or gives no numbers.
+        """
+        asked = texts(queries, "queries")
+        decoded = self.decode_counted(asked)
+        warn(cut_sentence(decoded.cut, None, len(asked)))
+        return decoded.queries
+
+    def decode_counted(self, queries: Iterable[str]) -> Decoded:
+        """`decode`, and which queries were cut, without a warning: many batches are told of at once."""
+        return self._model.decode(texts(queries, "queries"), self.config)
+
+    def key_batches(
+        self, queries: Sequence[Query], cut: CutQueries, decode: Decode | None = None
+    ) -> Iterator[KeyBatch]:
+        """Queries with their keys, `batch_size` at a time; each batch is decoded when it is asked for.
+
+        Args:
+            queries: the queries.
+            cut: counts those that were cut.
+            decode: what gives a batch of queries its keys; default: the model.
+        """
+        decode = decode or (lambda batch: self.decode_counted([query.text for query in batch]))
+        for batch in batched(queries, self.batch_size):
+            decoded = decode(batch)
+            cut.add([query.id for query in batch], decoded.cut)
+            yield KeyBatch(batch, decoded.queries)
+
+    def ranked_batches(
+        self,
+        queries: Sequence[Query],
+        k: int,
+        cut: CutQueries,
+        configs: Sequence[SearchConfig] | None = None,
+        *,
+        threads: int = 1,
+        decode: Decode | None = None,
+    ) -> Generator[RankedBatch, None, None]:
+        """`key_batches` with rankings; threads rank a batch while the next one, and no other, is decoded.
+
+        Close it where not all batches are taken: it leaves no thread behind then.
+
+        Args:
+            queries: the queries.
+            k: documents in a ranking.
+            cut: counts the queries that were cut.
+            configs: what to rank under; default: its own.
+            threads: threads that rank.
+            decode: what gives a batch of queries its keys; default: the model.
+
+        Raises:
+            ArgumentError: k or threads is no integer from 1 on.
+        """
+        k, threads, under = whole(k, "k", 1), whole(threads, "threads", 1), configs or [self.config]
+        batches = ((batch, batch.keys) for batch in self.key_batches(queries, cut, decode))
+
+        def rankings(keys: QueryKeys) -> list[list[Ranked]]:
+            return [self.rank(keys, k, config) for config in under]
+
+        with closing(overlapped(batches, rankings, threads)) as results:
+            for batch, found in results:
+                yield RankedBatch(*batch, found)
+
+    def rescore(self, queries: Iterable[str], keys: Iterable[QueryKeys]) -> list[QueryKeys]:
+        """Keys, from wherever they are, with the probabilities that its model gives them.
+
+        Raises:
+            ArgumentError: a query is no text, or an entry of `keys` no `QueryKeys`.
+            UsageError: not as many lists of keys as queries, or a key that is none.
+        """
+        asked, found = texts(queries, "queries"), instances(keys, QueryKeys, "keys")
+        rescored = rescore(self.generator, asked, found, settings_for(self.index, self.config))
+        warn(cut_sentence(rescored.cut, None, len(asked)))
+        return rescored.queries
+
+    def rank(self, keys: QueryKeys, k: int, config: SearchConfig | None = None) -> list[Ranked]:
+        """The best k documents for a query's keys, under `config` or its own.
+
+        Raises:
+            ArgumentError: k is no integer from 1 on, or `keys` or `config` is something else.
+        """
+        instance(keys, QueryKeys, "keys")
+        under = self.config if config is None else instance(config, SearchConfig, "config")
+        k = min(whole(k, "k", 1), self.index.n_documents)
+        if under.slow_path:
+            return published_ranking.rank(self.index, keys, under.rank, k)
+        return rank(self.index, keys, under.rank, k, streams=self._streams)
+
+
+def warn(sentence: str) -> None:
+    """Log a warning, if there is something to say."""
+    if sentence:
+        logger.warning("%s", sentence)
 
 
 def overlapped(
-    batches: Iterable[Batch],
-    first: Callable[[Batch], Sequence[Item]],
+    batches: Iterable[tuple[Batch, Sequence[Item]]],
     second: Callable[[Item], Result],
     threads: int,
 ) -> Generator[tuple[Batch, list[Result]], None, None]:
@@ -25,16 +220,16 @@ def overlapped(
     starts nothing new; what a thread is in the middle of is waited for.
 
     Args:
-        batches: read one ahead of what has been given out.
-        first: makes the items of a batch, in the caller's thread.
-        second: makes the result of an item, in one of `threads` threads, while `first` is at the next batch.
+        batches: the first stage, each batch with its items; made in the caller's thread, one ahead of what
+            has been given out.
+        second: makes the result of an item, in one of `threads` threads, while the next batch is made.
         threads: at least 1; `most_threads` at most, see there.
     """
     with ThreadPoolExecutor(capped(threads), thread_name_prefix="rank") as pool:
         waiting: tuple[Batch, list[Future[Result]]] | None = None
         try:
-            for batch in batches:
-                started = [pool.submit(second, item) for item in first(batch)]
+            for batch, items in batches:
+                started = [pool.submit(second, item) for item in items]
                 ready, waiting = waiting, (batch, started)
                 if ready is not None:
                     yield ready[0], [future.result() for future in ready[1]]

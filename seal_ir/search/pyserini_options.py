@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seal_ir.options import Foreign
+from seal_ir.command import Foreign
 
 _BM25 = "n-grams rank here; use python -m seal_ir.baselines.bm25 for BM25 alone, or --fuse bm25 for both"
 _PARAMETER = "it is BM25's; use python -m seal_ir.baselines.bm25 with it, and --fuse with the run of that"

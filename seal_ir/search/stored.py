@@ -11,9 +11,9 @@ from seal_ir.errors import InputError
 from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.index.reader import Index
-from seal_ir.keys.files import KeyReader, file_to_read, made_beside
-from seal_ir.keys.lookup import located
-from seal_ir.keys.provenance import read_made
+from seal_ir.keys.files import KeyReader, file_to_read, provenance_file
+from seal_ir.keys.lookup import look_up
+from seal_ir.keys.provenance import read_provenance
 from seal_ir.records import Query, QueryKeys
 
 
@@ -50,7 +50,7 @@ class StoredKeys:
             ModelError: `model` looks like a path and there is no such folder.
         """
         self.path = file_to_read(path)
-        self.made = read_made(made_beside(self.path))
+        self.made = read_provenance(provenance_file(self.path))
         reason = self.made.misfit(index, configs, model, dtype)
         if reason:
             raise InputError(f"{self.path}: {reason}")
@@ -71,7 +71,7 @@ class StoredKeys:
 
     def _keys(self, topic: Query) -> QueryKeys:
         line, record = self._reader.take(topic)
-        keys = located(self._index, record)
+        keys = look_up(self._index, record)
         if isinstance(keys, Malformed):
             raise InputError(f"{self.path}:{line}: {keys.reason}")
         return keys

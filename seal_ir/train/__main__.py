@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from seal_ir.command import run
+from seal_ir.command import CommandParser, run
 from seal_ir.errors import UsageError
-from seal_ir.options import CommandParser
 
 _USAGE = """usage: python -m seal_ir.train {data,fit,convert} [options]
 

@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from seal_ir.command import check_options
+from seal_ir.command import CommandParser, add_threads, check_options
 from seal_ir.lm.device import use_threads
-from seal_ir.options import CommandParser, add_threads
 
 _BART = "facebook/bart-large"
 

@@ -118,8 +118,7 @@ def clock_seconds(searcher: SealSearcher, queries: Sequence[str], batch_size: in
     """Seconds on the clock a query, ranking in threads beside the next batch's decoding."""
     started = time.perf_counter()
     for _ in overlapped(
-        batched(queries, batch_size),
-        lambda batch: searcher.decode_counted(batch).queries,
+        ((batch, searcher.decode_counted(batch).queries) for batch in batched(queries, batch_size)),
         lambda keys: searcher.hits(searcher.rank(keys, 100), texts=False),
         threads,
     ):

@@ -13,8 +13,8 @@ import pytest
 from seal_ir.encode.__main__ import main as encode
 from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.reader import Index
-from seal_ir.keys.files import made_beside
-from seal_ir.keys.provenance import read_made
+from seal_ir.keys.files import provenance_file
+from seal_ir.keys.provenance import read_provenance
 from seal_ir.search.__main__ import main as search
 from seal_ir.text.pretrained import DEFAULT_MODEL
 from tests.helpers import tiny
@@ -127,9 +127,9 @@ def test_lines_and_what_they_were_made_with(
     assert all(isinstance(weight, float) for record in records for weight in record["vector"].values())
     assert (records[3]["vector"], records[3]["keys"], records[3]["unigrams"]) == ({}, [], [[], []])
     assert records[0]["vector"] == records[5]["vector"] != {}
-    made = read_made(made_beside(file))
+    made = read_provenance(provenance_file(file))
     assert (made.model, made.dtype, made.fingerprint) == ("mine", "float16", records[0]["made"])
-    values = json.loads(made_beside(file).read_text(encoding="utf-8"))
+    values = json.loads(provenance_file(file).read_text(encoding="utf-8"))
     assert (values["preset"], values["batch_size"], values["n_topics"]) == ("intersective", 2, 6)
     assert (values["topics"], values["index"]) == (str(topics), str(tiny_index))
 

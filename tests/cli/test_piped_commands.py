@@ -13,7 +13,7 @@ from seal_ir.convert.__main__ import main as formats
 from seal_ir.encode.__main__ import main as encode
 from seal_ir.eval.__main__ import main as evaluate
 from seal_ir.index.__main__ import main as index
-from seal_ir.keys.files import made_beside
+from seal_ir.keys.files import provenance_file
 from seal_ir.search.__main__ import main as search
 from seal_ir.train.__main__ import main as train
 from tests.helpers import tiny
@@ -196,7 +196,7 @@ def test_keys_may_come_through_a_pipe_with_their_description_beside(
     common = ["--topics", topics, "--index", tiny_index]
     result = call(search, *common, "--keys", pipe, "--output", tmp_path / "no.trec")
     assert_fault(result, 1, f"{pipe}.config.json: missing")
-    shutil.copy(made_beside(keys), made_beside(pipe))
+    shutil.copy(provenance_file(keys), provenance_file(pipe))
     assert call(search, *common, "--keys", pipe, "--output", tmp_path / "pipe.trec").code == 0
     assert call(search, *common, "--keys", keys, "--output", tmp_path / "file.trec").code == 0
     assert (tmp_path / "pipe.trec").read_bytes() == (tmp_path / "file.trec").read_bytes()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +45,13 @@ class Traced:
         return item * item
 
 
+def staged(
+    batches: Iterable[Any], first: Callable[[Any], Sequence[int]]
+) -> Iterator[tuple[Any, Sequence[int]]]:
+    """Batches with what a first stage makes of them, one by one."""
+    return ((batch, first(batch)) for batch in batches)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @pytest.mark.parametrize("size", [1, 3, 100])
 def test_results_come_in_order(size: int, threads: int) -> None:
@@ -51,10 +59,10 @@ def test_results_come_in_order(size: int, threads: int) -> None:
         time.sleep(0.001 * (item % 3))  # later items overtake earlier ones
         return item * item
 
-    found = list(overlapped(batched(range(20), size), list, second, threads))
+    found = list(overlapped(staged(batched(range(20), size), list), second, threads))
     assert [item for batch, _ in found for item in batch] == list(range(20))
     assert [result for _, results in found for result in results] == [item * item for item in range(20)]
-    assert list(overlapped([], list, second, threads)) == []
+    assert list(overlapped([], second, threads)) == []
 
 
 def test_the_next_batch_is_decoded_while_the_last_one_is_ranked() -> None:
@@ -73,13 +81,15 @@ def test_the_next_batch_is_decoded_while_the_last_one_is_ranked() -> None:
             return decoding.wait(20)
         return True
 
-    found = list(overlapped(batched(range(3), 1), first, second, 1))
+    found = list(overlapped(staged(batched(range(3), 1), first), second, 1))
     assert [results for _, results in found] == [[True], [True], [True]]
 
 
 def test_no_more_than_two_batches_are_held() -> None:
     traced = Traced()
-    for at, (batch, _) in enumerate(overlapped(batched(range(12), 2), traced.first, traced.second, 2)):
+    for at, (batch, _) in enumerate(
+        overlapped(staged(batched(range(12), 2), traced.first), traced.second, 2)
+    ):
         decoded = [batch for name, batch in traced.events if name == "decode"]
         assert batch[0] == 2 * at
         assert len(decoded) <= at + 2
@@ -101,7 +111,7 @@ def test_what_a_stage_raises_is_raised_and_nothing_goes_on() -> None:
 
         done = []
         with pytest.raises(SealError, match="no"):
-            for batch, _ in overlapped(batched(range(100), 1), first, second, 2):
+            for batch, _ in overlapped(staged(batched(range(100), 1), first), second, 2):
                 done.append(batch[0])
         assert done == ([0, 1] if fails == "second" else [0])
         assert max(item for _, item in traced.events) <= 4
@@ -110,7 +120,7 @@ def test_what_a_stage_raises_is_raised_and_nothing_goes_on() -> None:
 
 def test_who_stops_early_leaves_no_thread() -> None:
     traced = Traced()
-    results = overlapped(batched(range(100), 1), traced.first, traced.second, 3)
+    results = overlapped(staged(batched(range(100), 1), traced.first), traced.second, 3)
     assert next(results) == (range(1), [0])
     results.close()
     n = len(traced.events)

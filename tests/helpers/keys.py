@@ -9,8 +9,8 @@ import numpy as np
 
 from seal_ir.config import SearchConfig
 from seal_ir.index.reader import Index
-from seal_ir.keys.files import KeyWriter, made_beside
-from seal_ir.keys.provenance import KeysMade, write_made
+from seal_ir.keys.files import KeyWriter, provenance_file
+from seal_ir.keys.provenance import KeyProvenance, write_provenance
 from seal_ir.records import BODY, QUERY, TITLE, Key, Query, QueryKeys, Unigrams
 from seal_ir.text.symbols import FIRST_TOKEN, TITLE_END
 
@@ -51,11 +51,11 @@ def assert_equal(found: QueryKeys, expected: QueryKeys) -> None:
         assert ours.tobytes() == theirs.tobytes()
 
 
-def write(path: Path, index: Index, entries: Sequence[tuple[Query, QueryKeys]]) -> KeysMade:
+def write(path: Path, index: Index, entries: Sequence[tuple[Query, QueryKeys]]) -> KeyProvenance:
     """A key file and what it was made with, by no model at all."""
-    made = KeysMade.of(index, "stub", "float32", SearchConfig())
+    made = KeyProvenance.of(index, "stub", "float32", SearchConfig())
     with KeyWriter(path, made.fingerprint) as writer:
         for query, keys in entries:
             writer.write(query, keys, {})
-    write_made(made_beside(path), made)
+    write_provenance(provenance_file(path), made)
     return made

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 from seal_ir.config import RankConfig
 from seal_ir.index.reader import Index
-from seal_ir.rank.ranker import weigh
-from seal_ir.rank.weights import log_odds
+from seal_ir.rank.weights import log_odds, weigh
 from seal_ir.records import QueryKeys, ScoredKey
 
 Occurrence = tuple[int, int]  # number of the key, exclusive end

@@ -58,13 +58,11 @@ def pretrained(load_generator: Callable[..., Generator]) -> ModuleType:
 
 def stubbed_commands(monkeypatch: pytest.MonkeyPatch) -> Stubbed:
     """Keeps encode and search in this process from torch."""
-    from seal_ir.encode import __main__ as encode
-    from seal_ir.search import __main__ as search
+    from seal_ir.search import options
 
     stubbed = Stubbed()
     monkeypatch.setitem(sys.modules, "seal_ir.lm.load", pretrained(stubbed.load_generator))
-    for command in (encode, search):
-        monkeypatch.setattr(command, "use_threads", lambda n: None)
+    monkeypatch.setattr(options, "use_threads", lambda n: None)
     return stubbed
 
 

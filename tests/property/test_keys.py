@@ -16,7 +16,7 @@ from seal_ir.encode.vectors import useful
 from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.index.reader import Index
 from seal_ir.keys.files import KeyWriter, iter_records
-from seal_ir.keys.lookup import located
+from seal_ir.keys.lookup import look_up
 from seal_ir.keys.record import KINDS, Ngram, from_line, to_line
 from seal_ir.rank.ranker import rank
 from seal_ir.rank.weights import log_odds
@@ -114,7 +114,7 @@ def test_an_index_gives_rows_and_counts_back(tmp_path: Path, limit: int, seed: i
     keys = random_keys(index, seed)
     record = from_line(to_line(Query("q", "text"), keys, {}, "m"))
     assert not isinstance(record, Malformed)
-    found = located(index, record)
+    found = look_up(index, record)
     assert not isinstance(found, Malformed)
     assert_equal(found, keys)
 

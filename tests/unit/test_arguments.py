@@ -13,7 +13,7 @@ import pytest
 
 from seal_ir.arguments import ids, texts, whole, wholes
 from seal_ir.config import DecodeConfig, RankConfig, SearchConfig
-from seal_ir.encode.encoder import KeyEncoder, SealQueryEncoder
+from seal_ir.encode.encoder import SealQueryEncoder
 from seal_ir.errors import ArgumentError, SealError, UsageError
 from seal_ir.index.reader import Index
 from seal_ir.records import Document, Hit, QueryKeys
@@ -73,7 +73,6 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> SealSearcher:
 def entries(searcher: SealSearcher) -> dict[str, Callable[[Any], Any]]:
     """Every public entry that takes several texts, and what it gives for them, comparable."""
     keys = searcher.decode(QUERIES)
-    encoder = KeyEncoder(searcher.index_dir, tiny.generator())
     return {
         "batch_search": lambda given: list(searcher.batch_search(given, QIDS).values()),
         "ids of batch_search": lambda given: list(searcher.batch_search(QUERIES, given)),
@@ -81,12 +80,10 @@ def entries(searcher: SealSearcher) -> dict[str, Callable[[Any], Any]]:
         "decode_counted": lambda given: [found.keys for found in searcher.decode_counted(given).queries],
         "rescore": lambda given: [found.keys for found in searcher.rescore(given, iter(keys))],
         "batch_doc": searcher.batch_doc,
-        "KeyEncoder.decode": lambda given: [found.keys for found in encoder.decode(given).queries],
     }
 
 
-ENTRIES = ("batch_search", "ids of batch_search", "decode", "decode_counted", "rescore", "batch_doc",
-           "KeyEncoder.decode")  # fmt: skip
+ENTRIES = ("batch_search", "ids of batch_search", "decode", "decode_counted", "rescore", "batch_doc")
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
@@ -282,7 +279,7 @@ def test_e17_settings_of_another_type_are_refused_in_one_sentence(
 
 @pytest.mark.parametrize("value", [None, 3, b"index", "in\0dex", ["index"]])
 def test_e17_an_index_directory_that_is_no_path(value: Any) -> None:
-    for ask in (SealSearcher, Index, KeyEncoder):
+    for ask in (SealSearcher, Index):
         with pytest.raises(ArgumentError, match="^index directory is .*; it must be a path"):
             ask(value)
 
@@ -297,7 +294,7 @@ def test_e17_the_name_of_a_registered_index_points_to_the_way_to_open_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for ask in (SealSearcher, KeyEncoder, SealQueryEncoder):
+    for ask in (SealSearcher, SealQueryEncoder):
         with pytest.raises(
             SealError, match=r"^demo: no such directory.*SealSearcher\.from_prebuilt_index\('demo'\)"
         ):

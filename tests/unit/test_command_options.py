@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 import seal_ir
-from seal_ir import options
+from seal_ir import command as shared
 from seal_ir.__main__ import COMMANDS
 from seal_ir.__main__ import main as list_commands
+from seal_ir.command import Foreign
 from seal_ir.encode.options import GROUPS
 from seal_ir.errors import UsageError
 from seal_ir.index import __main__ as index
 from seal_ir.index import pyserini_options as of_index
-from seal_ir.options import Foreign
 from seal_ir.search import options as search
 from seal_ir.search import pyserini_options as of_search
 from tests.helpers.commands import Runner, assert_fault, spawn
@@ -36,7 +36,7 @@ def parser_of(command: str, monkeypatch: pytest.MonkeyPatch) -> argparse.Argumen
     found: list[argparse.ArgumentParser] = []
     name, *words = command.split()
     with monkeypatch.context() as patched:
-        patched.setattr(options.CommandParser, "print_help", lambda self: found.append(self))
+        patched.setattr(shared.CommandParser, "print_help", lambda self: found.append(self))
         try:
             module = importlib.import_module(f"seal_ir.{name}.__main__")
         except ModuleNotFoundError:
@@ -100,7 +100,7 @@ def test_no20_every_default_is_in_the_help(command: str, monkeypatch: pytest.Mon
 
 
 def test_no20_a_default_is_added_where_the_help_does_not_say_it() -> None:
-    parser = options.CommandParser(prog="x")
+    parser = shared.CommandParser(prog="x")
     parser.add_argument("--share", default="5%", help="of all")
     parser.add_argument("--kinds", nargs="+", default=["a", "b"], help="which")
     parser.add_argument("--said", default=3, help="3 by default: %(default)s")
@@ -126,7 +126,7 @@ def test_no20_long_helps_have_groups(command: str, monkeypatch: pytest.MonkeyPat
 def test_issue18_no9_a_number_beyond_all_use_is_capped_with_a_line(
     option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    most = options.most_threads() if option == "--threads" else options.MOST_QUERIES
+    most = shared.most_threads() if option == "--threads" else shared.MOST_QUERIES
     needed = ["--topics", "x", "--output", "y"]
     args = search.parsed([*needed, option, str(most)])
     assert capsys.readouterr().err == ""
@@ -149,7 +149,7 @@ def test_issue18_no9_every_number_of_threads_and_every_batch_is_capped(
     for action in parser_of(command, monkeypatch)._actions:
         if {"--threads", "--batch-size"} & set(action.option_strings):
             assert callable(action.type)
-            assert action.type("100000") <= max(options.most_threads(), options.MOST_QUERIES)
+            assert action.type("100000") <= max(shared.most_threads(), shared.MOST_QUERIES)
             assert "is 100000; going on with" in capsys.readouterr().err
 
 

@@ -12,7 +12,7 @@ import pytest
 import seal_ir
 from seal_ir.config import PRESETS, DecodeConfig, SearchConfig
 from seal_ir.encode.__main__ import shard
-from seal_ir.encode.encoder import KeyEncoder, SealQueryEncoder
+from seal_ir.encode.encoder import SealQueryEncoder
 from seal_ir.encode.options import REFUSED
 from seal_ir.encode.vectors import ngram_text, vector
 from seal_ir.errors import IndexDirError, InputError, ModelError, UsageError
@@ -20,7 +20,7 @@ from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.index.reader import Index
 from seal_ir.keys.files import KeyWriter
 from seal_ir.keys.record import from_line
-from seal_ir.rank.ranker import weigh
+from seal_ir.rank.weights import weigh
 from seal_ir.records import BODY, NO_UNIGRAMS, TITLE, Key, Query, QueryKeys
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.text.symbols import BOUNDARY, TITLE_END, to_symbols
@@ -114,7 +114,7 @@ def test_the_model_is_loaded_once_and_late(tiny_index: Path, stubbed: Stubbed) -
     encoder.encode(QUESTION)
     encoder.encode(QUESTION)
     assert stubbed.loaded == [("mine", "cpu", "bfloat16")]
-    assert KeyEncoder(tiny_index).model == "tiny"
+    assert SealSearcher(tiny_index).model == "tiny"
 
 
 def test_what_cannot_be_opened(tiny_index: Path, tmp_path: Path) -> None:

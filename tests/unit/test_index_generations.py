@@ -23,7 +23,7 @@ from seal_ir.index.directory import LOCK, WORKING
 from seal_ir.index.engine import EngineSpec
 from seal_ir.index.manifest import MANIFEST, read_manifest
 from seal_ir.index.reader import Index
-from seal_ir.index.registry import index_directory
+from seal_ir.index.registry import find_index
 from seal_ir.index.verify import verify_index
 from seal_ir.records import Document
 from tests.helpers import tiny
@@ -346,7 +346,7 @@ def test_death_between_the_renames_of_an_earlier_version_is_explained(
     monkeypatch.chdir(tmp_path)
     shutil.copytree(FROZEN, ".index.old")
     shutil.copytree(FROZEN, ".index.building")
-    told = refused(index_directory("index", Places.from_environment()))
+    told = refused(find_index("index", Places.from_environment()))
     assert "index: a build was killed while it replaced this index, which is whole in .index.old;" in told
     assert "rename that to index, or build again" in told
     Path(".index.old").rename("index")

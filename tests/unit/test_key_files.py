@@ -15,9 +15,16 @@ from seal_ir.config import PRESETS, SearchConfig
 from seal_ir.errors import InputError, ModelError, UsageError
 from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.index.reader import Index
-from seal_ir.keys.files import KeyReader, KeyWriter, file_to_read, file_to_write, iter_records, made_beside
-from seal_ir.keys.lookup import located, ranges_of
-from seal_ir.keys.provenance import KeysMade, model_identity, read_made, write_made
+from seal_ir.keys.files import (
+    KeyReader,
+    KeyWriter,
+    file_to_read,
+    file_to_write,
+    iter_records,
+    provenance_file,
+)
+from seal_ir.keys.lookup import look_up, ranges_of
+from seal_ir.keys.provenance import KeyProvenance, model_identity, read_provenance, write_provenance
 from seal_ir.keys.record import from_line, to_line
 from seal_ir.records import BODY, NO_UNIGRAMS, Key, Query, QueryKeys
 from seal_ir.search.stored import StoredKeys
@@ -67,7 +74,7 @@ def test_keys_of_topics_in_any_order_and_batch(path: Path, index: Index) -> None
 
 
 def test_lines_in_the_order_of_the_topics_are_not_kept(path: Path, index: Index) -> None:
-    made = read_made(made_beside(path)).fingerprint
+    made = read_provenance(provenance_file(path)).fingerprint
     reader = KeyReader(path, made, ["q1", "q3"])
     assert reader.take(QUERIES[1])[0] == 2
     assert reader._early == {}
@@ -133,7 +140,7 @@ def test_a_topic_without_keys(path: Path, index: Index) -> None:
 
 
 def test_what_keys_were_made_with_must_lie_beside_them(path: Path, index: Index, tmp_path: Path) -> None:
-    beside = made_beside(path)
+    beside = provenance_file(path)
     text = beside.read_text(encoding="utf-8")
     for spoilt, told in (
         (text.replace('"beam": 15', '"beam": 16'), "damaged, it does not agree with itself"),
@@ -201,7 +208,7 @@ def test_a_model_folder_is_known_by_its_files(tmp_path: Path) -> None:
 
 
 def misfit(path: Path, index: Index, *configs: SearchConfig) -> str:
-    return read_made(made_beside(path)).misfit(index, configs)
+    return read_provenance(provenance_file(path)).misfit(index, configs)
 
 
 def with_decode(config: SearchConfig, **values: Any) -> SearchConfig:
@@ -228,7 +235,7 @@ def test_settings_of_decoding_that_do_not_fit(path: Path, index: Index) -> None:
 
 
 def test_fingerprints_tell_settings_apart(index: Index) -> None:
-    made = KeysMade.of(index, "stub", "float32", SETTINGS)
+    made = KeyProvenance.of(index, "stub", "float32", SETTINGS)
     others = [
         replace(made, **values)
         for values in (
@@ -241,9 +248,9 @@ def test_fingerprints_tell_settings_apart(index: Index) -> None:
 
 
 def test_what_keys_were_made_with_comes_back(index: Index, tmp_path: Path) -> None:
-    made = KeysMade.of(index, "modèle", "bfloat16", with_decode(PRESETS["published"], beam=3))
-    write_made(tmp_path / "made.json", made, n_topics=3)
-    assert read_made(tmp_path / "made.json") == made
+    made = KeyProvenance.of(index, "modèle", "bfloat16", with_decode(PRESETS["published"], beam=3))
+    write_provenance(tmp_path / "made.json", made, n_topics=3)
+    assert read_provenance(tmp_path / "made.json") == made
 
 
 def test_names_of_files(tmp_path: Path) -> None:
@@ -256,7 +263,7 @@ def test_names_of_files(tmp_path: Path) -> None:
     ):
         file_to_write(tmp_path / "mine.jsonl.gz")
     assert file_to_read(tmp_path) == tmp_path / "embeddings.jsonl"
-    assert made_beside(tmp_path / "a.jsonl") == made_beside(tmp_path / "a.jsonl.gz")
+    assert provenance_file(tmp_path / "a.jsonl") == provenance_file(tmp_path / "a.jsonl.gz")
     long = Path("x" * 300)
     assert file_to_read(long) == long
 
@@ -300,7 +307,7 @@ def test_common_beginnings_are_looked_up_once(index: Index, monkeypatch: pytest.
 def test_a_query_without_keys(index: Index) -> None:
     record = from_line(to_line(Query("q", ""), QueryKeys((), NO_UNIGRAMS), {}, "m"))
     assert not isinstance(record, Malformed)
-    found = located(index, record)
+    found = look_up(index, record)
     assert not isinstance(found, Malformed)
     assert_equal(found, QueryKeys((), NO_UNIGRAMS))
 
@@ -310,4 +317,4 @@ def test_a_key_that_goes_on_where_the_text_ends(index: Index) -> None:
     keys = QueryKeys((Key((end, 999_999), -1.0, 1, (), BODY),), NO_UNIGRAMS)
     record = from_line(to_line(Query("q", ""), keys, {}, "m"))
     assert not isinstance(record, Malformed)
-    assert isinstance(located(index, record), Malformed)
+    assert isinstance(look_up(index, record), Malformed)

@@ -9,8 +9,8 @@ import pytest
 
 from seal_ir.config import RankConfig, preset
 from seal_ir.extensions import SDSL
-from seal_ir.rank.ranker import rank, weigh
-from seal_ir.rank.weights import log_odds
+from seal_ir.rank.ranker import rank
+from seal_ir.rank.weights import log_odds, weigh
 from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM, Key, QueryKeys, Unigrams
 from tests.helpers.streams import StreamIndex
 

@@ -18,7 +18,7 @@ from seal_ir.errors import UsageError
 from seal_ir.index import batches
 from seal_ir.index.reader import Index
 from seal_ir.index.value_steps import fitted, left_out
-from seal_ir.keys.provenance import KeysMade
+from seal_ir.keys.provenance import KeyProvenance
 from seal_ir.records import Document
 from seal_ir.text.symbols import to_symbols
 from tests.helpers import tiny
@@ -195,9 +195,9 @@ def test_key_files_serve_a_search_whose_steps_reach_the_same_titles(tmp_path: Pa
     before = _with(SearchConfig(), title_steps=15)
     for index, serves in ((short, True), (long, False)):
         for made_with, wanted in ((before, SearchConfig()), (SearchConfig(), before)):
-            made = KeysMade.of(index, "stub", "float32", made_with)
+            made = KeyProvenance.of(index, "stub", "float32", made_with)
             told = made.misfit(index, [wanted])
             assert told.startswith("made with title_steps = ") != serves
             assert (told == "") == serves
-    made = KeysMade.of(short, "stub", "float32", _with(SearchConfig(), title_steps=0))
+    made = KeyProvenance.of(short, "stub", "float32", _with(SearchConfig(), title_steps=0))
     assert made.misfit(short, [SearchConfig()]).startswith("made with title_steps = 0")

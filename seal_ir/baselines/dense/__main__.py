@@ -24,10 +24,9 @@ from seal_ir.baselines.run_command import (
     tell_build,
     write_run,
 )
-from seal_ir.command import run
+from seal_ir.command import add_threads, run
 from seal_ir.errors import UsageError
 from seal_ir.lm.device import use_threads
-from seal_ir.options import add_threads
 from seal_ir.pyserini_plugin import check_installed
 
 

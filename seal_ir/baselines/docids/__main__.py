@@ -12,10 +12,9 @@ from seal_ir.baselines.docids.clustering import Paths, TreeConfig, tree_paths
 from seal_ir.baselines.docids.vectors import read_rows, read_vectors
 from seal_ir.baselines.rewriting import check_output, write_again
 from seal_ir.baselines.run_command import add_collection_options, collection_of
-from seal_ir.command import run
+from seal_ir.command import CommandParser, run
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.outputs import is_stream
-from seal_ir.options import CommandParser
 from seal_ir.records import Document
 
 FIELD = "docid"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from seal_ir.command import check_options, settings_of
+from seal_ir.command import CommandParser, check_options, settings_of
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection, ReadOptions, collection_kinds
 from seal_ir.formats.io.pipes import KeptPipe, open_file, rereadable
@@ -24,7 +24,6 @@ from seal_ir.formats.topics.questions import (
     judged_questions,
     paired_questions,
 )
-from seal_ir.options import CommandParser
 from seal_ir.records import Document
 from seal_ir.train.data import dataset as prepared
 from seal_ir.train.data.examples import Example, ExampleOptions, document_examples, pair_examples

@@ -9,11 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from seal_ir.command import check_options, settings_of
+from seal_ir.command import CommandParser, add_threads, check_options, settings_of
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.outputs import check_parents
 from seal_ir.lm.device import use_threads
-from seal_ir.options import CommandParser, add_threads
 from seal_ir.train.fit.batches import BatchOptions
 from seal_ir.train.fit.settings import FitOptions
 

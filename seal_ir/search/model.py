@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Sequence
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 from seal_ir.arguments import instance
@@ -85,7 +86,9 @@ class LazyGenerator:
         return generator
 
     def decode(self, queries: Sequence[str], config: SearchConfig) -> Decoded:
-        """The keys that the model writes for a batch of queries; says once which values are too long for it.
+        """The keys that the model writes for a batch of queries, in the way that `config` wants them written.
+
+        Says once which values of the index are too long to be written.
 
         Raises:
             ModelError: as `get`.
@@ -95,7 +98,17 @@ class LazyGenerator:
             if told not in self._told:
                 self._told.add(told)
                 logger.warning("%s", told)
-        return decode_under(generator, self._index, queries, config)
+        settings = settings_for(self._index, config)
+        if config.slow_path:
+            return published.decode(generator, self._index, queries, settings)
+        decoded = decode(generator, self._index, queries, settings)
+        if not settings.rescore:
+            return decoded
+        rescored = rescore(generator, queries, decoded.queries, settings)
+        cut = dict(decoded.cut)
+        for place, limit in rescored.cut.items():
+            note_cut(cut, place, limit)
+        return decoded._replace(queries=rescored.queries, cut=cut)
 
     def release(self) -> None:
         """Let go of a model that was loaded here; the next query loads it again."""
@@ -110,14 +123,6 @@ class LazyGenerator:
         return LazyGenerator(deepcopy(self._index, memo), self._given, self._device, self._dtype)
 
 
-class _Nowhere:
-    """A file that keeps nothing."""
-
-    def write(self, data: object) -> int:
-        """Pass over the data."""
-        return 0
-
-
 def _check_pickles(model: Generator) -> None:
     """Refuse, before anything is pickled, a model that cannot be.
 
@@ -125,7 +130,8 @@ def _check_pickles(model: Generator) -> None:
         ModelError: it cannot be pickled.
     """
     try:
-        pickle.Pickler(_Nowhere(), pickle.HIGHEST_PROTOCOL).dump(model)
+        with Path(os.devnull).open("wb") as nowhere:
+            pickle.dump(model, nowhere, pickle.HIGHEST_PROTOCOL)
     except Exception as error:  # noqa: BLE001 - what a model is made of raises what it likes
         raise ModelError(
             f"a searcher whose model was given loaded cannot be pickled, as the model cannot ({error}); give"
@@ -143,18 +149,3 @@ def _chosen(model: object, default: str) -> str | Generator:
 def settings_for(index: Index, config: SearchConfig) -> DecodeConfig:
     """The settings of decoding, with no more steps than the index needs; the slow path takes all of them."""
     return config.decode if config.slow_path else fitted(config.decode, index)
-
-
-def decode_under(generator: Generator, index: Index, queries: Sequence[str], config: SearchConfig) -> Decoded:
-    """The keys that the model writes for a batch of queries, the way that `config` wants them written."""
-    settings = settings_for(index, config)
-    if config.slow_path:
-        return published.decode(generator, index, queries, settings)
-    decoded = decode(generator, index, queries, settings)
-    if not settings.rescore:
-        return decoded
-    rescored = rescore(generator, queries, decoded.queries, settings)
-    cut = dict(decoded.cut)
-    for place, limit in rescored.cut.items():
-        note_cut(cut, place, limit)
-    return decoded._replace(queries=rescored.queries, cut=cut)
