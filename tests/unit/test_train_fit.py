@@ -12,14 +12,17 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
+from transformers.utils import logging as theirs
 
 from seal_ir import SealSearcher
 from seal_ir.config import PRESETS
 from seal_ir.errors import ModelError
 from seal_ir.lm.load import load_generator
 from seal_ir.search.__main__ import main as search
+from seal_ir.text.pretrained import find_model
 from seal_ir.train.__main__ import main
 from seal_ir.train.fit import command as fit_command
+from seal_ir.train.fit.result import save_result
 from seal_ir.train.fit.trainer import DEV_LOSS
 from tests.helpers import tiny, training
 from tests.helpers.commands import Result, Runner, assert_fault
@@ -75,6 +78,21 @@ def test_a_sequence_to_sequence_model_learns_too(fit: Fit, tmp_path: Path, index
     description = json.loads((out / "seal.json").read_text())
     assert (description["family"], description["title"]) == ("seq2seq", "{query} || title || +")
     assert len(SealSearcher(index, str(out), preset="lm", device="cpu").search("where is Paris", k=3)) == 3
+
+
+def test_writing_a_model_shows_no_bars_of_transformers(
+    llama: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The command is quiet in all that it does; so is what Python calls."""
+    generator, network = load_generator(str(llama), "cpu"), AutoModelForCausalLM.from_pretrained(llama)
+    theirs.enable_progress_bar()
+    capfd.readouterr()
+    network.save_pretrained(tmp_path / "loud")
+    assert "Writing model shards" in capfd.readouterr().err
+    save_result(tmp_path / "model", find_model(str(llama)), network, None, generator.description)
+    assert (tmp_path / "model" / "model.safetensors").is_file()
+    assert capfd.readouterr() == ("", "")
+    assert theirs.is_progress_bar_enabled()
 
 
 def test_an_adapter_is_a_model_by_its_path(

@@ -105,15 +105,12 @@ def main(arguments: list[str]) -> int:
     check_parents(args.output)
     options, batches = settings_of(args, FitOptions), settings_of(args, BatchOptions)
     use_threads(args.threads)
-    from transformers.utils import logging as transformers_logging
-
+    from seal_ir.lm.load import quiet_transformers
     from seal_ir.train.fit.run import FitPlan, fit
 
     plan = FitPlan(args.model, args.data, args.output, options, batches, _dev_source(args), args.dev_data)
-    theirs: Any = transformers_logging
-    theirs.set_verbosity_error()
-    theirs.disable_progress_bar()
-    done = fit(plan, resume=args.resume)
+    with quiet_transformers():
+        done = fit(plan, resume=args.resume)
     if int(os.environ.get("RANK", "0")) == 0:  # under torchrun, one process speaks for all
         if done.step < options.steps:
             why = f"no gain in {options.patience} evaluations" if done.spent else "go on with --resume"

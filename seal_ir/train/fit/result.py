@@ -12,6 +12,7 @@ from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.lm.adapter import WEIGHTS
+from seal_ir.lm.load import quiet_transformers
 from seal_ir.text.adapters import CONFIG
 from seal_ir.text.description import ModelDescription
 from seal_ir.text.pretrained import ModelFiles, tokenizer_definition
@@ -38,7 +39,7 @@ def save_result(
     definition = tokenizer_definition(files)
     if wrapper is None:
         check_trained(network.named_parameters(), folder)
-        with writing(folder):
+        with writing(folder), quiet_transformers():
             network.save_pretrained(folder)
     else:
         _save_adapter(folder, files, wrapper)
