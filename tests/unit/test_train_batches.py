@@ -111,7 +111,7 @@ def test_the_loss_of_trees_is_that_of_sequences(network: Any, smoothing: float) 
     """Loss and nats of a batch of trees against one forward pass a sequence, logits taken everywhere."""
     groups = [GROUP, [Encoded((11, 12), (13, 14, 15, 16))]]
     losses, nats = [], 0.0
-    for prompt, target in (sequence for group in groups for sequence in group):
+    for prompt, target, _ in (sequence for group in groups for sequence in group):
         with torch.no_grad():
             logits = network(input_ids=torch.tensor([[*prompt, *target]])).logits[0]
         wanted = logits[len(prompt) - 1 : -1]

@@ -112,6 +112,8 @@ def main(arguments: list[str]) -> int:
     with quiet_transformers():
         done = fit(plan, resume=args.resume)
     if int(os.environ.get("RANK", "0")) == 0:  # under torchrun, one process speaks for all
+        if done.cut:
+            sys.stderr.write(f"{done.cut}\n")
         if done.step < options.steps:
             why = f"no gain in {options.patience} evaluations" if done.spent else "go on with --resume"
             sys.stderr.write(f"stopped at step {done.step} of {options.steps}; {why}\n")

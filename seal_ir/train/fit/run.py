@@ -70,12 +70,14 @@ class Done(NamedTuple):
         figures: every figure's value for the model that was written.
         best_step: whose weights were written; None without patience, which writes the last step's.
         spent: whether patience was the reason.
+        cut: how many prompts were cut to what the model reads, each time that they were read; "" for none.
     """
 
     step: int
     figures: dict[str, float]
     best_step: int | None
     spent: bool
+    cut: str
 
 
 def fit(plan: FitPlan, *, resume: bool) -> Done:
@@ -108,7 +110,7 @@ def fit(plan: FitPlan, *, resume: bool) -> Done:
     session.measure(trainer, best)
     if trainer.is_world_process_zero():
         session.save_report(log, best)
-    return Done(last, _figures(log, best), best, spent)
+    return Done(last, _figures(log, best), best, spent, session.material.cut.sentence())
 
 
 class _Session:
@@ -124,6 +126,9 @@ class _Session:
         self.prompts = training_prompts(family, load_description(self.files), further_fields(plan.data))
         _check_dev_fields(plan.dev_data, self.prompts)
         self.generator = wire(self.network.eval(), tokenizer, self.prompts.description)
+        encoder = Encoder(self.generator, self.prompts, self.network.config.eos_token_id)
+        dtype = torch.bfloat16 if plan.options.bf16 else torch.float32
+        self.material = Material(self.generator, encoder, self.network, dtype)
         self.on_cpu = not torch.cuda.is_available()
         self.device = "cpu" if self.on_cpu else "cuda"  # where the Trainer puts the network
         self.dtype = "bfloat16" if plan.options.bf16 else "float32"
@@ -131,14 +136,11 @@ class _Session:
 
     def trainer(self, training_set: TrainingSet, dev_set: TrainingSet, *, resumed: bool) -> Any:
         """The Trainer on the training set's stream, with the dev batches ready."""
-        plan, options = self.plan, self.plan.options
+        plan, options, material = self.plan, self.plan.options, self.material
         checkpoints = plan.output / CHECKPOINTS
         with writing(plan.output):  # before hours of work
             checkpoints.mkdir(parents=True, exist_ok=True)
         arguments = training_arguments(options, checkpoints, on_cpu=self.on_cpu, resumed=resumed)
-        encoder = Encoder(self.generator, self.prompts, self.network.config.eos_token_id)
-        dtype = torch.bfloat16 if options.bf16 else torch.float32
-        material = Material(self.generator, encoder, self.network, dtype)
         n_batches = options.steps * options.accumulate * arguments.world_size
         longest = min(plan.batches.max_tokens, _DEV_BATCH_TOKENS)
         dev_options = BatchOptions(_DEV_BATCH_TOKENS, targets=1, max_tokens=longest)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset
 
+from seal_ir.decode.cuts import CutQueries
 from seal_ir.lm.protocols import Generator
 from seal_ir.text.description import SEQ2SEQ
 from seal_ir.train.fit.batches import CHUNK, BatchOptions, Group, TrainingSet, chunks
@@ -47,20 +48,31 @@ class BatchStream(Dataset[list[Group]]):
 
 
 class Material:
-    """A training set ready for one model: streams of its batches, and their collation."""
+    """A training set ready for one model: streams of its batches, and their collation.
+
+    Attributes:
+        cut: counts the prompts of collated batches, and those that were cut to what the model reads.
+    """
 
     def __init__(self, generator: Generator, encoder: Encoder, network: Any, dtype: torch.dtype) -> None:
         """Args: dtype: what the network computes attention in."""
         self._encoder = encoder
         self._share = can_hold_trees(network)
-        self.collate: Collate
+        self.cut = CutQueries("", "prompts")
+        self._collate: Collate
         if generator.description.family == SEQ2SEQ:
             start: list[int] = generator.model.start_tokens  # type: ignore[attr-defined]
-            self.collate = lambda groups: collate_pairs(groups, start)
+            self._collate = lambda groups: collate_pairs(groups, start)
         elif self._share:
-            self.collate = lambda groups: collate_trees(groups, dtype)
+            self._collate = lambda groups: collate_trees(groups, dtype)
         else:
-            self.collate = collate_rows
+            self._collate = collate_rows
+
+    def collate(self, groups: Sequence[Group]) -> dict[str, torch.Tensor]:
+        """A batch as the tensors that `TargetLoss` reads."""
+        limits = [sequence.limit for group in groups for sequence in group]
+        self.cut.add([""] * len(limits), {at: n for at, n in enumerate(limits) if n is not None})
+        return self._collate(groups)
 
     def stream(self, training_set: TrainingSet, options: BatchOptions, n_batches: int) -> BatchStream:
         """The first batches of the endless stream."""
