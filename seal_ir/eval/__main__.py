@@ -24,7 +24,8 @@ from seal_ir.eval.per_topic import check_rows_path, write_per_topic
 from seal_ir.eval.questions import Sources, find_sources, load_questions
 from seal_ir.eval.significance import Resampling
 from seal_ir.eval.splits import with_overlap
-from seal_ir.eval.tables import FORMATS, Statistics, Table, as_json
+from seal_ir.eval.table_formats import FORMATS, as_json
+from seal_ir.eval.tables import Statistics, Table
 from seal_ir.eval.texts import Texts, collection_texts, index_directory, index_texts
 from seal_ir.formats.collections.collection import collection_kinds
 from seal_ir.formats.io.files import atomic_writer

@@ -14,7 +14,8 @@ from seal_ir.eval.evaluation import EvalOptions, evaluate
 from seal_ir.eval.measures import parse_measures
 from seal_ir.eval.questions import Questions, Sources, find_sources, load_questions
 from seal_ir.eval.rankings import fold_qrels, read_rankings, system_names
-from seal_ir.eval.tables import Table, as_json, as_markdown, as_text
+from seal_ir.eval.table_formats import as_json, as_markdown, as_text
+from seal_ir.eval.tables import Table
 from seal_ir.eval.texts import Texts, collection_texts, index_directory, index_texts
 from seal_ir.formats.io.resolve import Places
 from tests.helpers import tiny
