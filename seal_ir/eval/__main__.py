@@ -11,7 +11,6 @@ from pathlib import Path
 from seal_ir.command import run
 from seal_ir.errors import UsageError
 from seal_ir.eval.answers import REGEX, TOKENS
-from seal_ir.eval.averages import AVERAGES, averaged
 from seal_ir.eval.comparisons import (
     compare,
     figure_intervals,
@@ -23,7 +22,7 @@ from seal_ir.eval.measures import ANSWER_DEFAULTS, QRELS_DEFAULTS, Column, parse
 from seal_ir.eval.per_topic import check_rows_path, write_per_topic
 from seal_ir.eval.questions import Sources, find_sources, load_questions
 from seal_ir.eval.significance import Resampling
-from seal_ir.eval.splits import with_overlap
+from seal_ir.eval.subsets import AVERAGES, averaged, with_overlap
 from seal_ir.eval.table_formats import FORMATS, as_json
 from seal_ir.eval.tables import Statistics, Table
 from seal_ir.eval.texts import Texts, collection_texts, index_directory, index_texts

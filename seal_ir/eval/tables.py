@@ -111,7 +111,7 @@ class Table:
         delimiter: where docids were cut into page ids; None for passages.
         statistics: intervals and comparisons, where they were asked for.
         parts: the same over parts of the topics, each labelled by what its topics have in common.
-        average: what figures are averaged over: ALL, JUDGED or IN_RUN; see `averages.averaged`.
+        average: what figures are averaged over: ALL, JUDGED or IN_RUN; see `subsets.averaged`.
     """
 
     questions: Questions
