@@ -16,7 +16,7 @@ from seal_ir.errors import InputError, UsageError
 from seal_ir.lm.load import wire
 from seal_ir.records import BODY, TITLE, Document
 from seal_ir.text.symbols import BOUNDARY, TITLE_END, to_symbols
-from seal_ir.train.data.dataset import finish, load_prepared, open_directory, write_parts
+from seal_ir.train.data.dataset import finish, load_dataset, open_directory, write_parts
 from seal_ir.train.data.examples import Example, ExampleOptions, document_examples, pair_examples
 from seal_ir.train.data.pairs import DISTANT, SUPERVISED, UNSUPERVISED, Pair
 from seal_ir.train.data.prompts import training_prompts
@@ -64,7 +64,7 @@ def make_set(folder: Path) -> TrainingSet:
 
     write_parts(folder, items, examples_of, 0)
     finish(folder, {})
-    return TrainingSet(load_prepared(folder))
+    return TrainingSet(load_dataset(folder))
 
 
 @pytest.fixture(scope="module")
@@ -256,4 +256,4 @@ def test_options_that_mean_nothing_are_refused(values: dict[str, Any]) -> None:
 def test_a_set_that_is_not_complete(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text(json.dumps({}))
     with pytest.raises(InputError, match="no complete training set"):
-        load_prepared(tmp_path)
+        load_dataset(tmp_path)

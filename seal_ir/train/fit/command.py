@@ -1,4 +1,4 @@
-"""`python -m seal_ir.train fit`: train a model on a prepared set."""
+"""`python -m seal_ir.train fit`: train a model on a training set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from seal_ir.formats.io.outputs import check_parents
 from seal_ir.lm.torch_threads import use_threads
 from seal_ir.options import CommandParser, add_threads
 from seal_ir.train.fit.batches import BatchOptions
-from seal_ir.train.fit.settings import FitOptions
+from seal_ir.train.fit.options import FitOptions
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,4 +1,4 @@
-"""A training run from a prepared set to a model folder."""
+"""A training run from a training set to a model folder."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_qrels, r
 from seal_ir.lm.load import wire
 from seal_ir.text.description import CAUSAL, SEQ2SEQ
 from seal_ir.text.pretrained import find_model, load_description, load_tokenizer
-from seal_ir.train.data.dataset import further_fields, load_prepared
+from seal_ir.train.data.dataset import further_fields, load_dataset
 from seal_ir.train.data.prompts import TrainingPrompts, training_prompts
 from seal_ir.train.fit.batches import BatchOptions, TrainingSet
 from seal_ir.train.fit.checkpoints import CHECKPOINTS, checkpoint_of
 from seal_ir.train.fit.encoding import Encoder
 from seal_ir.train.fit.network import TargetLoss, load_trainable
+from seal_ir.train.fit.options import FitOptions, training_arguments
 from seal_ir.train.fit.report import curves, draw
 from seal_ir.train.fit.result import save_result, write_report
 from seal_ir.train.fit.retrieval import load_dev_set, retrieval_of
-from seal_ir.train.fit.settings import FitOptions, training_arguments
 from seal_ir.train.fit.stopping import Patience, best_step, forget, is_spent, load_best
 from seal_ir.train.fit.stream import Material
 from seal_ir.train.fit.trainer import Clock, Evaluation, SealTrainer, Told
@@ -192,8 +192,8 @@ class _Session:
 
 def _sets(plan: FitPlan) -> tuple[TrainingSet, TrainingSet]:
     """The training set and the one of the dev loss: another set, or groups of the same held out."""
-    whole = TrainingSet(load_prepared(plan.data))
-    source = whole if plan.dev_data is None else TrainingSet(load_prepared(plan.dev_data))
+    whole = TrainingSet(load_dataset(plan.data))
+    source = whole if plan.dev_data is None else TrainingSet(load_dataset(plan.dev_data))
     pool = source.others if len(source.others) else source.unsupervised
     n = min(_DEV_GROUPS, len(pool) // (10 if plan.dev_data is None else 1))
     if n < 1:
