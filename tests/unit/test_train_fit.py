@@ -27,8 +27,8 @@ from seal_ir.train.data.dataset import finish, open_directory, write_parts
 from seal_ir.train.data.examples import Example
 from seal_ir.train.data.pairs import SUPERVISED, Pair
 from seal_ir.train.fit import command as fit_command
+from seal_ir.train.fit.log import DEV_LOSS
 from seal_ir.train.fit.result import save_result
-from seal_ir.train.fit.trainer import DEV_LOSS
 from tests.helpers import tiny, training
 from tests.helpers.commands import Result, Runner, assert_fault
 from tests.helpers.training import report

@@ -1,4 +1,4 @@
-"""The folder that a training run leaves: weights or adapter, tokenizer, prompts, and how it was made."""
+"""The folder that a training run leaves: weights or adapter, tokenizer, prompts, settings and curves."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from seal_ir.lm.load import quiet_transformers
 from seal_ir.text.adapters import CONFIG
 from seal_ir.text.description import ModelDescription
 from seal_ir.text.pretrained import ModelFiles, tokenizer_definition
+from seal_ir.train.fit.log import RETRIEVAL, Log, curves
 from seal_ir.train.fit.network import base_model, check_trained
 
 
@@ -55,6 +56,28 @@ def write_report(folder: Path, values: dict[str, Any]) -> None:
         file.write(json_file(values))
 
 
+def draw(log: Log, folder: Path, best: int | None = None) -> list[Path]:
+    """Write `loss.png` and, where retrieval was measured, `dev_retrieval.png`; returns what was written.
+
+    Args:
+        log: the Trainer's.
+        folder: where.
+        best: step of the weights that were taken, to be marked; None where these are simply the last ones.
+    """
+    found = curves(log)
+    losses = {name: points for name, points in found.items() if not name.startswith(RETRIEVAL)}
+    shares = {name: points for name, points in found.items() if "@" in name}
+    written = []
+    for name, lines, label in (
+        ("loss.png", losses, "nats per target token"),
+        ("dev_retrieval.png", shares, "share of questions"),
+    ):
+        if lines:
+            _plot(lines, label, folder / name, best)
+            written.append(folder / name)
+    return written
+
+
 def _save_adapter(folder: Path, files: ModelFiles, wrapper: Any) -> None:
     from peft import get_peft_model_state_dict
     from safetensors.torch import save_file
@@ -75,3 +98,28 @@ def _save_adapter(folder: Path, files: ModelFiles, wrapper: Any) -> None:
         shutil.move(temporary, folder / WEIGHTS)
     with atomic_writer(folder / CONFIG) as file:
         file.write(json_file(config, sort_keys=True, default=str))
+
+
+def _plot(lines: dict[str, list[tuple[int, float]]], label: str, path: Path, best: int | None) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.subplots()
+    for name, points in lines.items():
+        steps, values = zip(*points, strict=True)
+        axes.plot(steps, values, label=name, marker="." if len(points) < 30 else None)
+    if best is not None:
+        axes.axvline(best, color="grey", linestyle="--", label=f"weights taken: step {best}")
+    axes.set_xlabel("step")
+    axes.set_ylabel(label)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    with writing(path):
+        try:
+            figure.savefig(path, dpi=120)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise

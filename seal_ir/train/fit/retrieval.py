@@ -1,8 +1,4 @@
-"""The dev retrieval metric: what the model in training finds in a real index, by names that say so.
-
-A token accuracy in a training log has been taken for accuracy@k before. So nothing in a log of ours is
-called accuracy alone: every figure of retrieval begins with `dev_retrieval_`.
-"""
+"""The dev retrieval metric: what the model in training finds in a real index, by names that say so."""
 
 from __future__ import annotations
 
@@ -22,11 +18,11 @@ from seal_ir.lm.load import wire
 from seal_ir.lm.protocols import Generator
 from seal_ir.records import Query
 from seal_ir.search.searcher import SealSearcher
+from seal_ir.train.fit.log import RETRIEVAL
 
 logger = logging.getLogger(__name__)
 
 CUTOFFS = (1, 5, 20, 100)
-PREFIX = "dev_retrieval_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,7 @@ def dev_retrieval(dev: DevSet, generator: Generator) -> dict[str, float]:
             [query.text for query in dev.queries], [query.id for query in dev.queries], k=max(CUTOFFS)
         ).items()
     }
-    values: dict[str, float] = {PREFIX + "questions": len(ranked)}
+    values: dict[str, float] = {RETRIEVAL + "questions": len(ranked)}
     judged = {qid: _first(ranked[qid], dev.qrels[qid]) for qid in ranked if dev.qrels.get(qid)}
     values |= _shares("hits", judged)
     answered = {qid: docids for qid, docids in ranked.items() if qid in dev.answers}
@@ -120,7 +116,7 @@ def _first(docids: Sequence[str], relevant: set[str]) -> int | None:
 
 def _shares(name: str, ranks: dict[str, int | None]) -> dict[str, float]:
     return {
-        f"{PREFIX}{name}@{k}": sum(rank is not None and rank <= k for rank in ranks.values()) / len(ranks)
+        f"{RETRIEVAL}{name}@{k}": sum(rank is not None and rank <= k for rank in ranks.values()) / len(ranks)
         for k in CUTOFFS
         if ranks
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from dataclasses import asdict, dataclass
@@ -24,12 +23,12 @@ from seal_ir.train.data.prompts import TrainingPrompts, training_prompts
 from seal_ir.train.fit.batches import BatchOptions, TrainingSet
 from seal_ir.train.fit.checkpoints import CHECKPOINTS, checkpoint_of
 from seal_ir.train.fit.encoding import Encoder
+from seal_ir.train.fit.log import best_step, curves, figures, is_spent
 from seal_ir.train.fit.network import TargetLoss, load_trainable
 from seal_ir.train.fit.options import FitOptions, training_arguments
-from seal_ir.train.fit.report import curves, draw
-from seal_ir.train.fit.result import save_result, write_report
+from seal_ir.train.fit.result import draw, save_result, write_report
 from seal_ir.train.fit.retrieval import load_dev_set, retrieval_of
-from seal_ir.train.fit.stopping import Patience, best_step, forget, is_spent, load_best
+from seal_ir.train.fit.stopping import Patience, forget, load_best
 from seal_ir.train.fit.stream import Material
 from seal_ir.train.fit.trainer import Clock, Evaluation, SealTrainer, Told
 
@@ -110,7 +109,7 @@ def fit(plan: FitPlan, *, resume: bool) -> Done:
     session.measure(trainer, best)
     if trainer.is_world_process_zero():
         session.save_report(log, best)
-    return Done(last, _figures(log, best), best, spent, session.material.cut.sentence())
+    return Done(last, figures(log, best), best, spent, session.material.cut.sentence())
 
 
 class _Session:
@@ -183,7 +182,7 @@ class _Session:
             "prompts": self.prompts.templates,
             **({"field_prompts": self.prompts.further} if self.prompts.further else {}),
             "best_step": best,
-            "figures": _figures(log, best),
+            "figures": figures(log, best),
             "curves": curves(log),
         }
         write_report(plan.output, report)
@@ -219,9 +218,3 @@ def _dev_set(dev: DevSource | None) -> Any:
     qrels = resolve_qrels(dev.qrels, places) if dev.qrels else None
     answers = resolve_answers(dev.answers, places) if dev.answers else None
     return load_dev_set(dev.index, resolve_topics(dev.topics, places), qrels, answers, dev.n_queries)
-
-
-def _figures(log: list[dict[str, Any]], step: int | None) -> dict[str, float]:
-    """Every figure's last value, or the last one up to a step."""
-    end = math.inf if step is None else step
-    return {name: value for name, curve in curves(log).items() for at, value in curve if at <= end}
