@@ -22,7 +22,7 @@ from seal_ir.train.data.pairs import DISTANT, SUPERVISED, UNSUPERVISED, Pair
 from seal_ir.train.data.prompts import training_prompts
 from seal_ir.train.fit import batches
 from seal_ir.train.fit.batches import BatchOptions, TrainingSet, chunks, cut, pass_order
-from seal_ir.train.fit.collate import collate_rows, collate_trees, n_tokens
+from seal_ir.train.fit.collate import collate_rows, collate_trees
 from seal_ir.train.fit.encoding import Encoder
 from seal_ir.train.fit.network import TargetLoss
 from seal_ir.train.fit.stream import BatchStream
@@ -176,7 +176,7 @@ def test_batches_hold_every_group_once_within_their_size(tokens: int) -> None:
     ]
     found = cut(groups, tokens)
     assert sorted(map(repr, (group for batch in found for group in batch))) == sorted(map(repr, groups))
-    sizes = [n_tokens(collate_trees(batch, torch.float32)) for batch in found]
+    sizes = [collate_trees(batch, torch.float32)["input_ids"].numel() for batch in found]
     assert max(sizes) <= tokens
     assert len(found) <= 1.2 * sum(map(tree_size, groups)) / tokens + 15
 

@@ -28,7 +28,7 @@ from seal_ir.options import CommandParser
 from seal_ir.records import Document
 from seal_ir.train.data import dataset
 from seal_ir.train.data.examples import Example, ExampleOptions, document_examples, pair_examples
-from seal_ir.train.data.kilt import read_kilt_pairs
+from seal_ir.train.data.kilt import has_outputs, read_kilt_pairs
 from seal_ir.train.data.pairs import (
     DISTANT,
     SUPERVISED,
@@ -36,7 +36,6 @@ from seal_ir.train.data.pairs import (
     PairCounts,
     Reference,
     distinct,
-    has_outputs,
     read_dpr_pairs,
     resolve,
 )

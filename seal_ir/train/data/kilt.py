@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from seal_ir.errors import InputError
-from seal_ir.formats.io.files import iter_lines, shown
+from seal_ir.formats.io.files import first_line, iter_lines, shown
 from seal_ir.formats.io.json_records import json_records
 from seal_ir.formats.io.jsonlines import Malformed, identifier, parse_object
 from seal_ir.formats.kilt import read_kilt, read_provenance
@@ -20,6 +20,12 @@ class Place(NamedTuple):
     page: str
     first: int
     last: int
+
+
+def has_outputs(path: Path) -> bool:
+    """Whether the first line is a datapoint of KILT."""
+    record = parse_object(first_line(path))
+    return isinstance(record, dict) and "input" in record and "output" in record
 
 
 def read_kilt_pairs(path: Path, knowledge: Path, counts: PairCounts) -> Iterator[Pair]:

@@ -132,7 +132,7 @@ def _check_installed(names: list[str]) -> None:
 def _dev_source(args: argparse.Namespace) -> Any:
     if args.dev_index is None:
         return None
-    from seal_ir.train.fit.run import DevSource
+    from seal_ir.train.fit.retrieval import DevSource
 
     return DevSource(
         args.dev_index, args.dev_topics, args.dev_qrels, args.dev_answers, args.dev_queries, args.dev_steps

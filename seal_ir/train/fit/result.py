@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from seal_ir.text.adapters import CONFIG
 from seal_ir.text.description import ModelDescription
 from seal_ir.text.pretrained import ModelFiles, tokenizer_definition
 from seal_ir.train.fit.log import RETRIEVAL, Log, curves
-from seal_ir.train.fit.network import base_model, check_trained
+from seal_ir.train.fit.network import base_model, check_trained, save_tensors
 
 
 def save_result(
@@ -80,22 +79,16 @@ def draw(log: Log, folder: Path, best: int | None = None) -> list[Path]:
 
 def _save_adapter(folder: Path, files: ModelFiles, wrapper: Any) -> None:
     from peft import get_peft_model_state_dict
-    from safetensors.torch import save_file
 
     matrices = get_peft_model_state_dict(wrapper)
-    half = {name: value.detach().to(torch.bfloat16).contiguous() for name, value in matrices.items()}
+    half = {name: value.to(torch.bfloat16) for name, value in matrices.items()}
     config = wrapper.peft_config["default"].to_dict()
     origin = base_model(files)
     base = str(origin.folder.resolve()) if Path(origin.name).is_dir() and origin.folder else origin.name
     config.update(base_model_name_or_path=base, inference_mode=True)
     config["target_modules"] = sorted(config["target_modules"])
-    check_trained(half.items(), folder)
-    temporary = folder / f".{WEIGHTS}.tmp"
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file(half, temporary, metadata={"format": "pt"})
-        temporary.chmod(0o644)
-        shutil.move(temporary, folder / WEIGHTS)
+    save_tensors(half, folder / WEIGHTS, metadata={"format": "pt"})
+    (folder / WEIGHTS).chmod(0o644)
     with atomic_writer(folder / CONFIG) as file:
         file.write(json_file(config, sort_keys=True, default=str))
 

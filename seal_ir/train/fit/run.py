@@ -14,7 +14,6 @@ from transformers import set_seed
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.io.disk import writing
-from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.lm.load import wire
 from seal_ir.text.description import CAUSAL, SEQ2SEQ
 from seal_ir.text.pretrained import find_model, load_description, load_tokenizer
@@ -27,25 +26,13 @@ from seal_ir.train.fit.log import best_step, curves, figures, is_spent
 from seal_ir.train.fit.network import TargetLoss, load_trainable
 from seal_ir.train.fit.options import FitOptions, training_arguments
 from seal_ir.train.fit.result import draw, save_result, write_report
-from seal_ir.train.fit.retrieval import load_dev_set, retrieval_of
+from seal_ir.train.fit.retrieval import DevSource, load_dev_set, retrieval_of
 from seal_ir.train.fit.stopping import Patience, forget, load_best
 from seal_ir.train.fit.stream import Material
 from seal_ir.train.fit.trainer import Clock, Evaluation, SealTrainer, Told
 
 _DEV_GROUPS = 256  # pairs for the dev loss
 _DEV_BATCH_TOKENS = 2048
-
-
-@dataclass(frozen=True, slots=True)
-class DevSource:
-    """Where the dev retrieval metric comes from; names or paths as in the options."""
-
-    index: Path
-    topics: str
-    qrels: str | None
-    answers: str | None
-    n_queries: int
-    every: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +104,7 @@ class _Session:
 
     def __init__(self, plan: FitPlan) -> None:
         self.plan, self.files = plan, find_model(plan.model)
-        self.dev = _dev_set(plan.dev)
+        self.dev = load_dev_set(plan.dev) if plan.dev else None
         set_seed(plan.options.seed)
         tokenizer = load_tokenizer(self.files)
         self.network, self.wrapper = load_trainable(self.files, plan.options.lora, half=plan.options.bf16)
@@ -208,13 +195,3 @@ def _check_dev_fields(dev_data: Path | None, prompts: TrainingPrompts) -> None:
                 f"{dev_data}: has examples of the field {field!r}, which the model neither has nor learns;"
                 " give a --dev-data made with the --fields of --data"
             )
-
-
-def _dev_set(dev: DevSource | None) -> Any:
-    if dev is None:
-        return None
-
-    places = Places.from_environment()
-    qrels = resolve_qrels(dev.qrels, places) if dev.qrels else None
-    answers = resolve_answers(dev.answers, places) if dev.answers else None
-    return load_dev_set(dev.index, resolve_topics(dev.topics, places), qrels, answers, dev.n_queries)
