@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
 from seal_ir.formats.io.files import listed
 
 Cut = Mapping[int, int]  # places in a batch of the queries that were cut -> tokens that each was cut to
+_N_KEPT = 11  # names that are kept: the ten that are told, and one that says that there are more
 
 
 def note_cut(cut: dict[int, int], place: int, limit: int | None) -> None:
@@ -18,20 +20,24 @@ def note_cut(cut: dict[int, int], place: int, limit: int | None) -> None:
 class CutQueries:
     """Counts, batch by batch, the queries that were cut."""
 
-    def __init__(self, what: str = "topics") -> None:
+    def __init__(self, what: str = "topics", queries: str = "queries") -> None:
         """Start with none.
 
         Args:
             what: what the names of queries are; "" leaves them out.
+            queries: what stands in the place of queries.
         """
-        self._what = what
-        self._n_queries = 0
-        self._cut: list[tuple[str, int]] = []
+        self._what, self._queries = what, queries
+        self._n_queries = self._n_cut = 0
+        self._limit: float = inf
+        self._names: list[str] = []
 
     def add(self, names: Sequence[str], cut: Cut) -> None:
         """Count a batch of queries by their names."""
         self._n_queries += len(names)
-        self._cut += [(names[place], cut[place]) for place in sorted(cut)]
+        self._n_cut += len(cut)
+        self._limit = min(self._limit, *cut.values(), inf)
+        self._names += [names[place] for place in sorted(cut)][: _N_KEPT - len(self._names)]
 
     def sentence(self) -> str:
         """How many were cut, to what, and the first ten of them; "" where none was.
@@ -39,11 +45,11 @@ class CutQueries:
         The number of tokens is that of the query alone, without prompts and special tokens; where several
         limits were met, the lowest, which all that were cut pass.
         """
-        if not self._cut:
+        if not self._n_cut:
             return ""
-        limit = min(tokens for _, tokens in self._cut)
-        told = f"{len(self._cut)} of {self._n_queries} queries were longer than {limit} tokens and were cut"
-        return f"{told}: {self._what} {listed(name for name, _ in self._cut)}" if self._what else told
+        told = f"{self._n_cut} of {self._n_queries} {self._queries} were longer than {self._limit} tokens"
+        told += " and were cut"
+        return f"{told}: {self._what} {listed(self._names)}" if self._what else told
 
 
 def cut_sentence(cut: Cut, names: Sequence[str] | None, n_queries: int) -> str:

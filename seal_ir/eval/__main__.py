@@ -5,32 +5,25 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from seal_ir.command import CommandParser, run
 from seal_ir.errors import UsageError
 from seal_ir.eval.answers import REGEX, TOKENS
-from seal_ir.eval.averages import AVERAGES, averaged
-from seal_ir.eval.comparisons import (
-    compare,
-    figure_intervals,
-    find_result,
-    write_deltas,
-)
+from seal_ir.eval.comparisons import find_result, with_statistics, write_deltas
 from seal_ir.eval.evaluation import EvalOptions, evaluate
-from seal_ir.eval.measures import ANSWER_DEFAULTS, QRELS_DEFAULTS, Column, parse_measures
+from seal_ir.eval.measures import ANSWER_DEFAULTS, QRELS_DEFAULTS, Column, need_answers, parse_measures
 from seal_ir.eval.per_topic import check_rows_path, write_per_topic
 from seal_ir.eval.questions import Sources, find_sources, load_questions
 from seal_ir.eval.significance import Resampling
-from seal_ir.eval.splits import with_overlap
-from seal_ir.eval.tables import FORMATS, Statistics, Table, as_json
-from seal_ir.eval.texts import Texts, collection_texts, index_directory, index_texts
+from seal_ir.eval.subsets import AVERAGES, averaged, with_overlap
+from seal_ir.eval.table_formats import FORMATS, as_json
+from seal_ir.eval.tables import Table
+from seal_ir.eval.texts import Texts, collection_texts, searched_texts
 from seal_ir.formats.collections.collection import collection_kinds
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.outputs import STDOUT
 from seal_ir.formats.io.resolve import Places
-from seal_ir.pyserini_plugin import is_lucene_index, lucene_texts
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -94,7 +87,7 @@ def main(arguments: list[str]) -> int:
         args.answers,
         args.qrels,
         places,
-        need_answers=has_texts if requested is None else any(column.cutoff for column in requested),
+        need_answers=has_texts if requested is None else need_answers(requested),
     )
     columns = requested or _default_columns(args, sources, has_texts)
     table = _measured(args, sources, columns, places)
@@ -122,20 +115,13 @@ def _measured(args: argparse.Namespace, sources: Sources, columns: Sequence[Colu
     """The runs on all topics."""
     has_texts = args.index is not None or args.input is not None
     delimiter = args.max_passage_delimiter if args.max_passage else None
-    needs_answers = any(column.cutoff for column in columns)
+    needs_answers = need_answers(columns)
     if needs_answers and not has_texts and delimiter is None and sources.answers is not None:
         raise UsageError(
             "AnswerAccuracy@k needs the passages; name them with --index, or with --collection and --input"
         )
     matching = REGEX if args.regex else TOKENS
-    questions = load_questions(
-        sources,
-        answers=needs_answers,
-        qrels=any(column.judged for column in columns),
-        evidence=any(column.evidence is not None for column in columns),
-        delimiter=delimiter,
-        matching=matching,
-    )
+    questions = load_questions(sources, columns, delimiter, matching)
     texts = _texts(args, places) if needs_answers and has_texts else None
     return evaluate(args.run, questions, columns, texts, EvalOptions(matching, delimiter))
 
@@ -171,8 +157,7 @@ def _default_columns(args: argparse.Namespace, sources: Sources, has_texts: bool
 
 def _texts(args: argparse.Namespace, places: Places) -> Texts:
     if args.index is not None:
-        directory = index_directory(args.index, places)
-        return lucene_texts(directory) if is_lucene_index(directory) else index_texts(directory)
+        return searched_texts(args.index, places)
     return collection_texts(args.collection, args.input)
 
 
@@ -180,21 +165,16 @@ def _with_statistics(table: Table, args: argparse.Namespace, options: Resampling
     """The table with intervals and comparisons, if it is to show any; differences by topic are written."""
     if args.baseline is None and args.output is None and args.format != "json":
         return table
-    parts = [
-        replace(part, statistics=Statistics(options, figure_intervals(part, options))) for part in table.parts
-    ]
-    table = replace(table, parts=parts, statistics=Statistics(options, figure_intervals(table, options)))
     if args.baseline is None:
-        return table
+        return with_statistics(table, options)
     baseline = find_result(table, args.baseline)
     others = [result for result in table.results if result is not baseline]
     if not others:
         raise UsageError("--baseline needs other runs to compare it with; name them with --run")
-    comparisons = compare(table, baseline, others, options)
+    table = with_statistics(table, options, baseline, others)
     if args.deltas is not None:
         write_deltas(args.deltas, table, baseline, others)
-    intervals = table.statistics.intervals if table.statistics else ()
-    return replace(table, statistics=Statistics(options, intervals, comparisons))
+    return table
 
 
 def _tell(table: Table) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from seal_ir.errors import UsageError
 from seal_ir.eval.measures import Column, aggregate
 from seal_ir.eval.per_topic import Cells, write_rows
 from seal_ir.eval.significance import DEFAULTS, Resampling, bootstrap_intervals, holm, randomisation_p
-from seal_ir.eval.tables import Comparison, Interval, Result, Table
+from seal_ir.eval.tables import Comparison, Interval, Result, Statistics, Table
 from seal_ir.formats.io.files import shown
 
 
@@ -28,6 +29,20 @@ def find_result(table: Table, name: str) -> Result:
         known = ", ".join(result.system for result in table.results)
         raise UsageError(f"baseline {shown(name)}: no such system in the table; its systems are {known}")
     return found[0]
+
+
+def with_statistics(
+    table: Table, options: Resampling, baseline: Result | None = None, others: Sequence[Result] = ()
+) -> Table:
+    """The table and its parts with intervals, and with comparisons of the others with a baseline, if given.
+
+    Raises:
+        UsageError: see `compare`.
+    """
+    comparisons = compare(table, baseline, others, options) if baseline is not None else ()
+    statistics = Statistics(options, figure_intervals(table, options), comparisons)
+    parts = tuple(with_statistics(part, options) for part in table.parts)
+    return replace(table, parts=parts, statistics=statistics)
 
 
 def figure_intervals(table: Table, options: Resampling = DEFAULTS) -> list[dict[str, Interval]]:

@@ -83,6 +83,11 @@ def parse_measures(names: Iterable[str]) -> list[Column]:
     return list(columns.values())
 
 
+def need_answers(columns: Iterable[Column]) -> bool:
+    """Whether one of the measures is over answers, and so looks into passages."""
+    return any(column.cutoff for column in columns)
+
+
 def judged_values(
     column: Column, qrels: Mapping[str, Mapping[str, int]], rankings: Mapping[str, Sequence[str]]
 ) -> dict[str, float]:

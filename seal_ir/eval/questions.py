@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 from seal_ir.errors import InputError
 from seal_ir.eval.answers import TOKENS, Matching, usable
 from seal_ir.eval.evidence import EvidenceSets
+from seal_ir.eval.measures import Column, need_answers
 from seal_ir.formats.io.files import is_file, listed, shown
 from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.formats.kilt import read_provenance
@@ -81,27 +82,22 @@ def find_sources(
 
 
 def load_questions(
-    sources: Sources,
-    *,
-    answers: bool,
-    qrels: bool,
-    delimiter: str | None,
-    evidence: bool = False,
-    matching: Matching = TOKENS,
+    sources: Sources, columns: Sequence[Column], delimiter: str | None = None, matching: Matching = TOKENS
 ) -> Questions:
-    """The questions, with what of answers and judgements is asked for, all of which the sources have.
+    """The questions, with what the columns need of answers and judgements, where the sources have it.
 
     With topics given, judgements of other topics are left out; without, the topics are those of the
-    answers, or else the judged ones. With a delimiter judgements are of pages. `evidence` is whether KILT's
-    sets of pages are wanted too, where the judgements are KILT's. Answers that match any text or none under
+    answers, or else the judged ones. With a delimiter judgements are of pages. Where the
+    judgements are KILT's, its measures need their sets of pages. Answers that match any text or none under
     `matching` are left out; a warning counts them.
 
     Raises:
         InputError: a file cannot be read, breaks its format, or has none of the topics.
     """
     given = [query.id for query in read_topics(sources.topics)] if sources.topics else None
-    all_answers = read_answers(sources.answers) if answers and sources.answers else None
-    grades = read_qrels(sources.qrels) if qrels and sources.qrels else None
+    needs_answers, needs_qrels = need_answers(columns), any(column.judged for column in columns)
+    all_answers = read_answers(sources.answers) if needs_answers and sources.answers else None
+    grades = read_qrels(sources.qrels) if needs_qrels and sources.qrels else None
     for path, found in ((sources.answers, all_answers), (sources.qrels, grades)):
         if found is not None and not found:
             raise InputError(f"{path}: is blank; check that it is the file you mean")
@@ -124,7 +120,8 @@ def load_questions(
             )
         for warning in found_answers.warnings():
             logger.warning("%s: %s", sources.answers, warning)
-    sets = _evidence(sources.qrels, grades, delimiter) if evidence and grades and sources.qrels else None
+    by_sets = any(column.evidence is not None for column in columns)
+    sets = _evidence(sources.qrels, grades, delimiter) if by_sets and grades and sources.qrels else None
     return Questions(sources.label, topics, texts, grades, sets)
 
 

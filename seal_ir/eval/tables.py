@@ -1,20 +1,17 @@
-"""Figures of several runs side by side, as aligned text, Markdown or JSON, with what they rest on."""
+"""Figures of several runs side by side, with what they rest on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from importlib.metadata import version
-from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seal_ir.eval.grids import aligned, piped
 from seal_ir.eval.measures import Column
 from seal_ir.eval.questions import Questions
 from seal_ir.eval.rankings import Coverage
 from seal_ir.eval.significance import Resampling
-from seal_ir.formats.io.json_text import json_file
 
 ALL, JUDGED, IN_RUN = "all", "judged", "in-run"  # topics that figures are averaged over
 
@@ -114,7 +111,7 @@ class Table:
         delimiter: where docids were cut into page ids; None for passages.
         statistics: intervals and comparisons, where they were asked for.
         parts: the same over parts of the topics, each labelled by what its topics have in common.
-        average: what figures are averaged over: ALL, JUDGED or IN_RUN; see `averages.averaged`.
+        average: what figures are averaged over: ALL, JUDGED or IN_RUN; see `subsets.averaged`.
     """
 
     questions: Questions
@@ -175,140 +172,6 @@ class Table:
         return " that the run has results for" if self.average == IN_RUN else ""
 
 
-def as_text(table: Table) -> str:
-    """Aligned columns, four decimals, then the notes, each after a `#`; then parts, comparisons likewise."""
-    lines = [*aligned(_grid(table)), *(f"# {note}" for note in table.notes())]
-    if table.parts:
-        lines += ["", *aligned(_parts_grid(table), 2)]
-    if table.statistics and table.statistics.comparisons:
-        lines += ["", *aligned(_comparison_grid(table, table.statistics), 2)]
-        lines += [f"# {table.statistics.note()}"]
-    return "\n".join(lines) + "\n"
-
-
-def as_markdown(table: Table) -> str:
-    """A table of GitHub's Markdown, four decimals, then the notes as a list; then parts and comparisons."""
-    lines = [*piped(_grid(table)), "", *(f"- {note}" for note in table.notes())]
-    if table.parts:
-        lines += ["", *piped(_parts_grid(table), 2)]
-    if table.statistics and table.statistics.comparisons:
-        lines += ["", *piped(_comparison_grid(table, table.statistics), 2)]
-        lines += ["", f"- {table.statistics.note()}"]
-    return "\n".join(lines) + "\n"
-
-
-def as_json(table: Table) -> str:
-    """An object with `rows` and what they rest on; figures are not rounded, one that is no number is null."""
-    counts = {
-        result.system: {
-            "run": str(result.path),
-            "topics": result.coverage.topics,
-            "judged": result.coverage.judged,
-            "in_run": result.coverage.in_run,
-            "judged_in_run": result.coverage.judged_in_run,
-            "relevant_in_run": result.coverage.relevant_in_run,
-            "unknown": result.coverage.unknown,
-        }
-        for result in table.results
-    }
-    value: dict[str, Any] = {
-        "topics": table.questions.label,
-        "n_topics": len(table.questions.topics),
-        "n_answered": None if table.matching is None else len(table.questions.answers or ()),
-        "matching": table.matching,
-        "level": table.level,
-        "delimiter": table.delimiter,
-        "average": table.average,
-        "versions": versions(),
-        "systems": counts,
-        "rows": [{**row, "value": row["value"] if isfinite(row["value"]) else None} for row in table.rows()],
-    }
-    if table.statistics:
-        value["statistics"] = asdict(table.statistics.options)
-        value["comparisons"] = [asdict(comparison) for comparison in table.statistics.comparisons]
-    return json_file(value)
-
-
 def versions() -> dict[str, str]:
     """The programs that figures are made by, with their versions."""
     return {name: version(name) for name in ("seal-ir", "ir-measures")}
-
-
-def shown_p(p: float) -> str:
-    """A p value as tables have it: four decimals, never 0."""
-    return f"{p:.4f}" if p >= 0.0001 else "<0.0001"
-
-
-FORMATS: dict[str, Callable[[Table], str]] = {"text": as_text, "markdown": as_markdown, "json": as_json}
-
-
-def _grid(table: Table) -> list[list[str]]:
-    return [
-        ["system", *_heads(table)],
-        *([result.system, *_figures(table, result, counted=_differ(table))] for result in table.results),
-    ]
-
-
-def _parts_grid(table: Table) -> list[list[str]]:
-    """Part by part: each system's figures, behind the number of the part's topics."""
-    return [
-        ["topics", "system", "n", *(column.label for column in table.columns)],
-        *(
-            [
-                part.questions.label,
-                result.system,
-                str(len(part.questions.topics)),
-                *_figures(part, result, counted=table.average != ALL),
-            ]
-            for part in table.parts
-            for result in part.results
-        ),
-    ]
-
-
-def _figures(table: Table, result: Result, *, counted: bool) -> list[str]:
-    """The cells of a row; `counted` puts the number of topics behind each."""
-    return [
-        f"{result.figures[column.name]:.4f}" + (f" (n={len(result.values[column.name])})" if counted else "")
-        for column in table.columns
-    ]
-
-
-def _differ(table: Table) -> bool:
-    """Whether systems are averaged over different numbers of topics."""
-    return any(
-        len({len(result.values[column.name]) for result in table.results}) > 1 for column in table.columns
-    )
-
-
-def _heads(table: Table) -> list[str]:
-    """The measures; with how many topics they are over where these are not all, and the same for all rows."""
-    if table.average == ALL or _differ(table):
-        return [column.label for column in table.columns]
-    values = table.results[0].values
-    return [f"{column.label} (n={len(values[column.name])})" for column in table.columns]
-
-
-def _comparison_grid(table: Table, statistics: Statistics) -> list[list[str]]:
-    """Measure by measure: the baseline, then each system with its difference from it."""
-    by_key = {(found.measure, found.system): found for found in statistics.comparisons}
-    baseline = statistics.comparisons[0].baseline
-    percent = f"{100 * statistics.options.level:g} %"
-    head = ["measure", "system", "figure", percent, f"less {baseline}", percent, "p", "p (Holm)", "w/t/l"]
-    rows = []
-    for column in table.columns:
-        for result, intervals in zip(table.results, statistics.intervals, strict=True):
-            figure = [f"{result.figures[column.name]:.4f}", _shown(intervals.get(column.name))]
-            cells = [column.label, result.system, *figure]
-            found = by_key.get((column.name, result.system))
-            if found is not None:
-                wins = f"{found.wins}/{found.ties}/{found.losses}"
-                cells += [f"{found.delta:+.4f}", _shown(found.interval, "+"), shown_p(found.p)]
-                rows.append([*cells, shown_p(found.p_holm), wins])
-            elif result.system == baseline:
-                rows.append([*cells, *[""] * 5])
-    return [head, *rows]
-
-
-def _shown(interval: Interval | None, sign: str = "") -> str:
-    return "" if interval is None else f"[{interval.lo:{sign}.4f}, {interval.hi:{sign}.4f}]"

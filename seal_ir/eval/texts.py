@@ -13,6 +13,7 @@ from seal_ir.formats.io.pipes import rereadable
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.manifest import MANIFEST
 from seal_ir.index.reader import Index
+from seal_ir.pyserini_plugin import is_lucene_index, lucene_texts
 
 # From ids to bodies, without titles; ids that the source does not have are left out.
 Texts = Callable[[Iterable[str]], dict[str, str]]
@@ -59,7 +60,18 @@ def collection_texts(kind: str, path: Path) -> Texts:
     return bodies
 
 
-def index_directory(name: str, places: Places) -> Path:
+def searched_texts(name: str, places: Places) -> Texts:
+    """Bodies out of the index that was searched, ours or Lucene's; by its directory or its name.
+
+    Raises:
+        IndexDirError: no index there, or a damaged one.
+        UsageError: it is Lucene's, and Pyserini or Java is missing.
+    """
+    directory = searched_directory(name, places)
+    return lucene_texts(directory) if is_lucene_index(directory) else index_texts(directory)
+
+
+def searched_directory(name: str, places: Places) -> Path:
     """The directory itself, or that of an index which was built under a registered name."""
     directory = Path(name)
     built = places.cache / "indexes" / name

@@ -10,7 +10,7 @@ from seal_ir.config import preset
 from seal_ir.encode.vectors import ngram_text
 from seal_ir.eval.grids import Grid, aligned, piped
 from seal_ir.eval.tables import versions
-from seal_ir.eval.texts import index_directory
+from seal_ir.eval.texts import searched_directory
 from seal_ir.formats.io.json_text import json_file, json_line
 from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.topics.reading import read_topics
@@ -79,7 +79,7 @@ def explain(spec: TableSpec, live: Sequence[Topics], places: Places) -> list[Exp
         IndexDirError: the table's index is none of ours.
         InputError: keys cannot be read, or were made for another index.
     """
-    index = Index(index_directory(spec.index, places))
+    index = Index(searched_directory(spec.index, places))
     found: list[Explained] = []
     for topics in live:
         rows = [row for row in spec.rows if topics.name in row.runs and row.runs[topics.name].is_file()]

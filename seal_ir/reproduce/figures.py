@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 
 from seal_ir.errors import InputError
 from seal_ir.eval.answers import TOKENS
-from seal_ir.eval.comparisons import compare, figure_intervals, find_result, write_deltas
+from seal_ir.eval.comparisons import find_result, with_statistics, write_deltas
 from seal_ir.eval.evaluation import EvalOptions, evaluate
-from seal_ir.eval.measures import Column, parse_measures
+from seal_ir.eval.measures import Column, need_answers, parse_measures
 from seal_ir.eval.questions import Questions, find_sources, load_questions
 from seal_ir.eval.significance import Resampling
-from seal_ir.eval.tables import Comparison, Interval, Result, Statistics, Table
-from seal_ir.eval.texts import Texts, index_directory, index_texts
+from seal_ir.eval.tables import Comparison, Interval, Result, Table
+from seal_ir.eval.texts import searched_texts
 from seal_ir.formats.io.files import atomic_writer, is_file
 from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.topics.reading import read_topics
-from seal_ir.pyserini_plugin import is_lucene_index, lucene_texts
 from seal_ir.reproduce.costs import LABELS, index_gb, search_cost
 from seal_ir.reproduce.spec import Row, TableSpec, Topics
 
@@ -148,7 +147,7 @@ def _measured(spec: TableSpec, topics: Topics, places: Places, options: Resampli
         return None
     questions = _questions(topics, columns, places)
     delimiter = _PAGE_DELIMITER if topics.pages else None
-    texts = _texts(spec, places) if questions.answers is not None else None
+    texts = searched_texts(spec.index, places) if questions.answers is not None else None
     table = evaluate(list(runs.values()), questions, columns, texts, EvalOptions(TOKENS, delimiter))
     named = tuple(replace(result, system=system) for result, system in zip(table.results, runs, strict=True))
     return _compared(replace(table, results=named), spec, topics, options)
@@ -161,47 +160,33 @@ def _columns(spec: TableSpec, topics: Topics) -> list[Column]:
         ours = [column.name for column in parse_measures([name])]
         if ours != [name]:
             raise InputError(f"table {spec.name}: measure {name} of {topics.name}: write {' '.join(ours)}")
-    if any(column.cutoff for column in columns) and not spec.index:
+    if need_answers(columns) and not spec.index:
         raise InputError(f"table {spec.name}: 'index' is missing; AnswerAccuracy@k looks into its passages")
     return columns
 
 
 def _questions(topics: Topics, columns: Sequence[Column], places: Places) -> Questions:
     """The topics that were written, with the answers and judgements that the measures need."""
-    needs_answers = any(column.cutoff for column in columns)
     needs_qrels = any(column.judged for column in columns)
     sources = find_sources(
         str(topics.file),
-        topics.answers or topics.source if needs_answers else None,
+        topics.answers or topics.source if need_answers(columns) else None,
         topics.qrels or topics.source if needs_qrels else None,
         places,
         need_answers=False,
     )
     delimiter = _PAGE_DELIMITER if topics.pages else None
-    questions = load_questions(
-        sources,
-        answers=needs_answers,
-        qrels=needs_qrels,
-        delimiter=delimiter,
-        evidence=any(column.evidence is not None for column in columns),
-    )
-    return replace(questions, label=topics.name)
-
-
-def _texts(spec: TableSpec, places: Places) -> Texts:
-    directory = index_directory(spec.index, places)
-    return lucene_texts(directory) if is_lucene_index(directory) else index_texts(directory)
+    return replace(load_questions(sources, columns, delimiter), label=topics.name)
 
 
 def _compared(table: Table, spec: TableSpec, topics: Topics, options: Resampling) -> Table:
     """The table with intervals, and with comparisons where its baseline has a run; writes `deltas.tsv`."""
-    comparisons: list[Comparison] = []
-    if any(result.system == spec.baseline for result in table.results):
-        baseline = find_result(table, spec.baseline)
-        others = _compare_to(table.results, baseline, spec.compare)
-        comparisons = compare(table, baseline, others, options)
-        write_deltas(topics.folder / "deltas.tsv", table, baseline, others)
-    return replace(table, statistics=Statistics(options, figure_intervals(table, options), comparisons))
+    if not any(result.system == spec.baseline for result in table.results):
+        return with_statistics(table, options)
+    baseline = find_result(table, spec.baseline)
+    others = _compare_to(table.results, baseline, spec.compare)
+    write_deltas(topics.folder / "deltas.tsv", table, baseline, others)
+    return with_statistics(table, options, baseline, others)
 
 
 def _compare_to(results: Sequence[Result], baseline: Result, systems: Sequence[str]) -> list[Result]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from seal_ir.eval.grids import Grid, aligned, booktabs, latex, piped
-from seal_ir.eval.tables import Table, shown_p, versions
+from seal_ir.eval.table_formats import shown_p
+from seal_ir.eval.tables import Table, versions
 from seal_ir.reproduce.costs import LABELS
 from seal_ir.reproduce.figures import Figure, Measured
 from seal_ir.reproduce.needs import Need

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 from seal_ir.command import CommandParser, add_threads, check_options
 from seal_ir.lm.device import use_threads
@@ -39,14 +38,11 @@ def main(arguments: list[str]) -> int:
     args = _parser().parse_args(arguments)
     check_options(args, threads=1)
     use_threads(args.threads)
-    from transformers.utils import logging as transformers_logging
-
     from seal_ir.convert.fairseq import Conversion, convert
+    from seal_ir.lm.load import quiet_transformers
 
-    theirs: Any = transformers_logging
-    theirs.set_verbosity_error()
-    theirs.disable_progress_bar()
-    n_parameters = convert(Conversion(args.checkpoint, args.output, args.tokenizer, args.dictionary))
+    with quiet_transformers():
+        n_parameters = convert(Conversion(args.checkpoint, args.output, args.tokenizer, args.dictionary))
     sys.stderr.write(f"{n_parameters:,} parameters\n")
     sys.stdout.write(f"{args.output}\n")
     return 0

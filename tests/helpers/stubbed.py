@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -53,6 +54,7 @@ def pretrained(load_generator: Callable[..., Generator]) -> ModuleType:
     """What stands for `seal_ir.lm.load`."""
     module = ModuleType("seal_ir.lm.load")
     module.load_generator = load_generator  # type: ignore[attr-defined]
+    module.quiet_transformers = nullcontext  # type: ignore[attr-defined]
     return module
 
 

@@ -16,7 +16,7 @@ from seal_ir.index.builder import build_index
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer
 from seal_ir.train.__main__ import main
-from seal_ir.train.fit.trainer import DEV_LOSS
+from seal_ir.train.fit.log import DEV_LOSS
 from tests.helpers import tiny, training
 from tests.helpers.commands import ROOT, Runner
 

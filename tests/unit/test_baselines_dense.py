@@ -6,6 +6,7 @@ import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,11 +26,19 @@ from seal_ir.baselines.dense.encoders import (
     find_encoder,
     question_encoder_fits,
 )
-from seal_ir.baselines.dense.encoding import PassageEncoder, _batches, encode, load_encoder
+from seal_ir.baselines.dense.encoding import (
+    PassageEncoder,
+    _batches,
+    _read,
+    _token_ids,
+    encode,
+    load_encoder,
+)
 from seal_ir.baselines.dense.index_dir import check_about, is_faiss_index, read_about
+from seal_ir.baselines.dense.searching import DenseConfig, search
 from seal_ir.errors import IndexDirError, ModelError, UsageError
 from seal_ir.formats.collections.collection import Collection
-from seal_ir.records import Document
+from seal_ir.records import Document, Hit, Query
 from tests.helpers import tiny_encoders
 from tests.helpers.tiny_encoders import (
     DOCUMENTS,
@@ -104,6 +113,67 @@ def test_bfloat16_is_near(folder: Path, encoder: PassageEncoder) -> None:
     cosines = (vectors * exact).sum(axis=1)
     assert cosines.min() > 0.995
     assert (vectors != exact).any()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_vector_that_is_no_number_is_refused_with_its_passage(
+    encoder: PassageEncoder, value: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index with it would never find the passage, and say nothing."""
+
+    def spoiled(encoder: PassageEncoder, ids: list[list[int]]) -> Floats:
+        vectors = _read(encoder, ids)
+        vectors[[len(tokens) == longest for tokens in ids], 3] = value
+        return vectors
+
+    longest = max(len(tokens) for tokens in _token_ids(encoder, DOCUMENTS))
+    first = next(
+        d.id for d, t in zip(DOCUMENTS, _token_ids(encoder, DOCUMENTS), strict=True) if len(t) == longest
+    )
+    monkeypatch.setattr("seal_ir.baselines.dense.encoding._read", spoiled)
+    with pytest.raises(
+        ModelError, match=rf"^passage '{first}': its vector holds numbers that are not finite; "
+    ):
+        encode(encoder, DOCUMENTS)
+
+
+@needs_faiss
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_question_whose_vector_is_no_number_is_refused_with_its_id(
+    tmp_path: Path, folder: Path, encoder: PassageEncoder, value: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import faiss
+
+    build(collection(tmp_path), tmp_path / "index", encoder, {}, BLOCK)
+    files = find_encoder(str(folder))
+    questions = [Query("1", "whale"), Query("2", "which river"), Query("3", "spoiled")]
+
+    class Searcher:
+        """Searches as Pyserini's does: what Faiss does not find is left out."""
+
+        dimension, num_docs = HIDDEN, len(DOCUMENTS)
+        query_encoder = SimpleNamespace(encode=lambda text: np.zeros(HIDDEN))
+
+        def batch_search(
+            self, texts: list[str], qids: list[str], k: int, threads: int
+        ) -> dict[str, list[Hit]]:
+            vectors = encode(encoder, [Document("", "", text) for text in texts])
+            vectors[[text == "spoiled" for text in texts]] = value
+            rows = zip(
+                qids, *faiss.read_index(str(tmp_path / "index" / "index")).search(vectors, k), strict=True
+            )
+            return {
+                qid: [Hit(str(at), score) for score, at in zip(scores, found, strict=True) if at != -1]
+                for qid, scores, found in rows
+            }
+
+    monkeypatch.setattr("seal_ir.baselines.dense.searching.faiss_searcher", lambda *_, **__: Searcher())
+    ranked = search(tmp_path / "index", files, questions, DenseConfig(hits=3))
+    assert [len(hits) for _, hits in (next(ranked), next(ranked))] == [3, 3]
+    with pytest.raises(
+        ModelError, match="^question '3': its scores are not finite numbers; its vector from "
+    ):
+        next(ranked)
 
 
 def test_batches() -> None:

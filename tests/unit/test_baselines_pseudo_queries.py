@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,16 @@ def test_questions_of_a_model(call: Runner, folder: Path, model: Path) -> None:
     result = make(call, folder, *words, "--exclude", folder / "test.tsv")
     assert text not in questions(folder)["d4"]
     assert figures(result)["excluded_questions"] == 1
+
+
+def test_passages_that_are_cut_are_told_in_one_line(call: Runner, folder: Path, model: Path) -> None:
+    lines(folder / "docs.jsonl", [RECORDS[0], {"id": "d2", "contents": "whale " * 9000}])
+    words = ["--model", model, "--include-ids", folder / "ids", "--per-document", 2, "--batch-size", 1]
+    result = make(call, folder, *words, "--pairs", folder / "pairs.jsonl")
+    assert result.code == 0, result.err
+    (told,) = [line for line in result.err.splitlines() if "cut" in line]
+    assert re.fullmatch(r"1 of 2 passages were longer than \d+ tokens and were cut: documents d2", told)
+    assert int(told.split()[7]) < 4096
 
 
 def test_both_sources(call: Runner, folder: Path, model: Path) -> None:

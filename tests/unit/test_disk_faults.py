@@ -146,7 +146,7 @@ def test_a_run_that_may_not_write_is_refused_before_its_first_step(
 
 
 def test_curves_on_a_full_disk(tmp_path: Path) -> None:
-    from seal_ir.train.fit.report import draw
+    from seal_ir.train.fit.result import draw
 
     log = [{"step": step, "loss": 1.0} for step in (1, 2)]
     with full(1000), pytest.raises(UsageError, match="loss.png: cannot be written"):

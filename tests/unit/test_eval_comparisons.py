@@ -16,7 +16,8 @@ from seal_ir.eval.measures import parse_measures
 from seal_ir.eval.questions import Questions
 from seal_ir.eval.rankings import Coverage
 from seal_ir.eval.significance import Resampling, holm, randomisation_p
-from seal_ir.eval.tables import Result, Statistics, Table, as_json, as_markdown, as_text
+from seal_ir.eval.table_formats import as_json, as_markdown, as_text
+from seal_ir.eval.tables import Result, Statistics, Table
 
 COVERAGE = Coverage(4, 4, 4, 4, 4, 0)
 

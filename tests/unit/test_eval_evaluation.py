@@ -14,14 +14,16 @@ from seal_ir.eval.evaluation import EvalOptions, evaluate
 from seal_ir.eval.measures import parse_measures
 from seal_ir.eval.questions import Questions, Sources, find_sources, load_questions
 from seal_ir.eval.rankings import read_rankings, system_names
-from seal_ir.eval.tables import Table, as_json, as_markdown, as_text
-from seal_ir.eval.texts import Texts, collection_texts, index_directory, index_texts
+from seal_ir.eval.table_formats import as_json, as_markdown, as_text
+from seal_ir.eval.tables import Table
+from seal_ir.eval.texts import Texts, collection_texts, index_texts, searched_directory
 from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.runs.pages import fold_qrels
 from tests.helpers import tiny
 
 Grades = Mapping[str, Mapping[str, int]]
 Entries = Mapping[str, Sequence[tuple[str, float]]]
+JUDGED, ANSWERED = parse_measures(["Success@1"]), parse_measures(["AnswerAccuracy@1"])
 
 
 def write_run(path: Path, entries: Entries) -> Path:
@@ -188,10 +190,10 @@ def test_index_by_directory_or_name(tiny_index: Path, tmp_path: Path) -> None:
     places = Places(None, tmp_path, tmp_path / "cache")
     (tmp_path / "cache" / "indexes").mkdir(parents=True)
     (tmp_path / "cache" / "indexes" / "tiny").symlink_to(tiny_index)
-    assert index_directory(str(tiny_index), places) == tiny_index
-    assert index_directory("tiny", places) == tmp_path / "cache" / "indexes" / "tiny"
+    assert searched_directory(str(tiny_index), places) == tiny_index
+    assert searched_directory("tiny", places) == tmp_path / "cache" / "indexes" / "tiny"
     with pytest.raises(IndexDirError, match="other"):
-        index_texts(index_directory("other", places))
+        index_texts(searched_directory("other", places))
 
 
 def test_a_passage_that_the_source_lacks_is_an_error(tmp_path: Path) -> None:
@@ -249,7 +251,7 @@ def test_topics_on_which_no_run_can_be_right_are_told(
 ) -> None:
     qrels = tmp_path / "q"
     qrels.write_text("1 0 a 0\n1 0 b -1\n2 0 a 1\n3 0 a 0\n", encoding="utf-8")
-    load_questions(Sources("t", None, None, qrels), answers=False, qrels=True, delimiter=None)
+    load_questions(Sources("t", None, None, qrels), JUDGED)
     assert caplog.messages == [
         f"{qrels}: 2 of 3 judged topics have no relevant document (grade 1 or more); all runs get 0:"
         " topics 1, 3"
@@ -336,7 +338,7 @@ def test_answers_and_judgements_are_found_by_the_topics_name(places: Places) -> 
     sources = find_sources("own", None, None, places, need_answers=True)
     assert sources == Sources("own", folder / "topics.tsv", folder / "answers.jsonl", folder / "qrels.trec")
     assert find_sources("own", None, None, places, need_answers=False).answers is None
-    questions = load_questions(sources, answers=True, qrels=True, delimiter="#")
+    questions = load_questions(sources, [*ANSWERED, *JUDGED], "#")
     assert questions == Questions("own", ["1", "2", "3"], {"1": ["x"]}, {"3": {"a": 1}})
     path = str(folder / "topics.tsv")
     unnamed = find_sources(path, None, None, places, need_answers=True)
@@ -347,17 +349,17 @@ def test_topics_in_the_nq_format_bring_their_answers(places: Places, tmp_path: P
     path = tmp_path / "nq.txt"
     path.write_text("who\t['x']\nwhat\t['y']\n", encoding="utf-8")
     sources = find_sources(str(path), None, None, places, need_answers=True)
-    questions = load_questions(sources, answers=True, qrels=False, delimiter=None)
+    questions = load_questions(sources, ANSWERED)
     assert questions == Questions("nq.txt", ["0", "1"], {"0": ["x"], "1": ["y"]})
 
 
 def test_without_topics_the_answers_or_judgements_name_them(places: Places) -> None:
     both = find_sources(None, "own", "own", places, need_answers=False)
-    questions = load_questions(both, answers=True, qrels=True, delimiter=None)
+    questions = load_questions(both, [*ANSWERED, *JUDGED])
     assert questions.topics == ["1", "2", "8"]
     assert list(questions.qrels or ()) == ["3", "8"]
     only = find_sources(None, None, "own", places, need_answers=False)
-    assert load_questions(only, answers=False, qrels=True, delimiter=None).topics == ["3", "8"]
+    assert load_questions(only, JUDGED).topics == ["3", "8"]
 
 
 def test_questions_that_cannot_be(places: Places, tmp_path: Path) -> None:
@@ -369,12 +371,12 @@ def test_questions_that_cannot_be(places: Places, tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"other.trec: 0 of 3 topics have judgements here \(.*'1', .*'1.0'\)"
     ):
-        load_questions(sources, answers=False, qrels=True, delimiter=None)
+        load_questions(sources, JUDGED)
     other.write_text("\n", encoding="utf-8")
     with pytest.raises(InputError, match="other.trec: is blank"):
-        load_questions(sources, answers=False, qrels=True, delimiter=None)
+        load_questions(sources, JUDGED)
     blank = tmp_path / "blank.jsonl"
     blank.write_text('{"qid": "1", "answers": [" "]}\n', encoding="utf-8")
     sources = find_sources("own", str(blank), None, places, need_answers=True)
     with pytest.raises(InputError, match="no topic has an answer to look for"):
-        load_questions(sources, answers=True, qrels=False, delimiter=None)
+        load_questions(sources, ANSWERED)

@@ -24,7 +24,7 @@ def test_a_lucene_index_is_known_by_its_files(
         asked.append(directory)
         return lambda docids: dict.fromkeys(docids, "composed by Rossini")
 
-    monkeypatch.setattr(command, "lucene_texts", texts)
+    monkeypatch.setattr("seal_ir.eval.texts.lucene_texts", texts)
     arguments = ["--run", "run.trec", "--topics", "topics.tsv", "--answers", "answers.jsonl"]
     monkeypatch.chdir(tmp_path)
     assert command.main([*arguments, "--index", "lucene", "--measures", "AnswerAccuracy@1"]) == 0

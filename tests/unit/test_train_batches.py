@@ -18,13 +18,13 @@ from seal_ir.lm.choose import can_hold_trees
 from seal_ir.lm.load import wire
 from seal_ir.records import BODY, TITLE, Document
 from seal_ir.text.symbols import BOUNDARY, TITLE_END, to_symbols
-from seal_ir.train.data.dataset import finish, load_prepared, open_directory, write_parts
+from seal_ir.train.data.dataset import finish, load_dataset, open_directory, write_parts
 from seal_ir.train.data.examples import Example, ExampleOptions, document_examples, pair_examples
 from seal_ir.train.data.pairs import DISTANT, SUPERVISED, UNSUPERVISED, Pair
 from seal_ir.train.data.prompts import training_prompts
 from seal_ir.train.fit import batches
 from seal_ir.train.fit.batches import BatchOptions, TrainingSet, chunks, cut, pass_order
-from seal_ir.train.fit.collate import collate_rows, collate_trees, n_tokens
+from seal_ir.train.fit.collate import collate_rows, collate_trees
 from seal_ir.train.fit.encoding import Encoder
 from seal_ir.train.fit.network import TargetLoss
 from seal_ir.train.fit.stream import BatchStream
@@ -66,7 +66,7 @@ def make_set(folder: Path) -> TrainingSet:
 
     write_parts(folder, items, examples_of, 0)
     finish(folder, {})
-    return TrainingSet(load_prepared(folder))
+    return TrainingSet(load_dataset(folder))
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_the_loss_of_trees_is_that_of_sequences(network: Any, smoothing: float) 
     """Loss and nats of a batch of trees against one forward pass a sequence, logits taken everywhere."""
     groups = [GROUP, [Encoded((11, 12), (13, 14, 15, 16))]]
     losses, nats = [], 0.0
-    for prompt, target in (sequence for group in groups for sequence in group):
+    for prompt, target, _ in (sequence for group in groups for sequence in group):
         with torch.no_grad():
             logits = network(input_ids=torch.tensor([[*prompt, *target]])).logits[0]
         wanted = logits[len(prompt) - 1 : -1]
@@ -215,7 +215,7 @@ def test_batches_hold_every_group_once_within_their_size(tokens: int) -> None:
     ]
     found = cut(groups, tokens)
     assert sorted(map(repr, (group for batch in found for group in batch))) == sorted(map(repr, groups))
-    sizes = [n_tokens(collate_trees(batch, torch.float32)) for batch in found]
+    sizes = [collate_trees(batch, torch.float32)["input_ids"].numel() for batch in found]
     assert max(sizes) <= tokens
     assert len(found) <= 1.2 * sum(map(tree_size, groups)) / tokens + 15
 
@@ -295,4 +295,4 @@ def test_options_that_mean_nothing_are_refused(values: dict[str, Any]) -> None:
 def test_a_set_that_is_not_complete(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text(json.dumps({}))
     with pytest.raises(InputError, match="no complete training set"):
-        load_prepared(tmp_path)
+        load_dataset(tmp_path)

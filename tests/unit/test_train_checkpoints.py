@@ -10,9 +10,9 @@ import pytest
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.train.__main__ import main
-from seal_ir.train.data.dataset import load_prepared, part_files
+from seal_ir.train.data.dataset import load_dataset, part_files
 from seal_ir.train.fit.checkpoints import checkpoint_of
-from seal_ir.train.fit.settings import FitOptions
+from seal_ir.train.fit.options import FitOptions
 from tests.helpers import training
 from tests.helpers.commands import Result, Runner, assert_fault
 
@@ -170,7 +170,7 @@ def test_a_part_that_lost_its_last_batch_is_noticed(tmp_path: Path) -> None:
     with pa.OSFile(str(part), "wb") as sink, pa.ipc.new_stream(sink, schema):
         pass
     with pytest.raises(InputError, match=r"its parts hold 0 examples, prepared.json says \d"):
-        load_prepared(folder)
+        load_dataset(folder)
 
 
 @pytest.mark.parametrize("name", ["settings.json", "prepared.json"])

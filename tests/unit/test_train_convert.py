@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM, BartConfig, BartForConditionalGeneration
+from transformers.utils import logging as theirs
 
 from seal_ir.convert.fairseq_vocabulary import read_vocabulary, rows_by_dictionary, rows_in_order
 from seal_ir.lm.load import load_generator
@@ -194,6 +196,17 @@ def test_a_checkpoint_without_a_mask_needs_no_dictionary(convert: Convert, tmp_p
     assert_equal(found[:, : n - 1], expected)
     assert_equal(found.log_softmax(-1)[:, : n - 1], expected.log_softmax(-1))
     assert not found.softmax(-1)[:, n - 1].any()
+
+
+def test_converting_shows_no_bars_of_transformers(call: Runner, tmp_path: Path) -> None:
+    theirs.enable_progress_bar()
+    path = fairseq_bart.save(tmp_path / "model.pt", fairseq_bart.random_state(fairseq_bart.n_tokens()))
+    tokenizer = fairseq_bart.save_tokenizer(tmp_path / "tokenizer")
+    folders = ("--checkpoint", path, "--tokenizer", tokenizer, "--output", tmp_path / "made")
+    result = call(main, "convert", *folders)
+    assert (result.code, result.out) == (0, f"{tmp_path / 'made'}\n"), result.err
+    assert re.fullmatch(r"[0-9,]+ parameters\n", result.err)
+    assert theirs.is_progress_bar_enabled()
 
 
 def test_the_folder_is_all_that_search_needs(convert: Convert, call: Runner, tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from seal_ir.records import Document
 from seal_ir.train.__main__ import main
-from seal_ir.train.data import dataset as prepared
-from seal_ir.train.data.dataset import load_prepared
+from seal_ir.train.data import dataset
+from seal_ir.train.data.dataset import load_dataset
 from seal_ir.train.data.examples import Example
 from tests.helpers.commands import Runner, assert_fault
 
@@ -85,7 +85,7 @@ def pairs(tmp_path: Path) -> Path:
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:
-    return [dict(row) for row in load_prepared(directory)]
+    return [dict(row) for row in load_dataset(directory)]
 
 
 def files(directory: Path) -> dict[str, bytes]:
@@ -180,7 +180,7 @@ def test_the_same_seed_gives_the_same_bytes(call: Runner, corpus: Path, pairs: P
 def test_an_interrupted_set_is_gone_on_with(
     call: Runner, corpus: Path, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prepared, "PART_ITEMS", 2)
+    monkeypatch.setattr(dataset, "PART_ITEMS", 2)
     out = tmp_path / "set"
     arguments = ("data", "--pairs", pairs, "--input", corpus, "--unsupervised", "--output", out)
     assert call(main, *arguments).code == 0
@@ -204,9 +204,9 @@ def test_an_interruption_leaves_no_complete_set(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     out = tmp_path / "set"
-    prepared.open_directory(out, {})
+    dataset.open_directory(out, {})
     with pytest.raises(KeyboardInterrupt):
-        prepared.write_parts(out, items(), one_example, 0)
+        dataset.write_parts(out, items(), one_example, 0)
     assert [path.name for path in out.iterdir()] == ["settings.json"]
 
 

@@ -22,7 +22,7 @@ from seal_ir.lm.load import load_generator, wire
 from seal_ir.records import BODY, TITLE, Document
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, SEQ2SEQ_TEMPLATE, read_description
 from seal_ir.train.__main__ import main
-from seal_ir.train.data.dataset import load_prepared
+from seal_ir.train.data.dataset import load_dataset
 from seal_ir.train.data.examples import Example, ExampleOptions, document_examples, pair_examples
 from seal_ir.train.data.pairs import DISTANT, SUPERVISED, UNSUPERVISED, Pair
 from seal_ir.train.data.prompts import training_prompts
@@ -77,7 +77,7 @@ def write(path: Path, *values: object) -> Path:
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:
-    return [dict(row) for row in load_prepared(directory)]
+    return [dict(row) for row in load_dataset(directory)]
 
 
 def settings(directory: Path) -> dict[str, Any]:

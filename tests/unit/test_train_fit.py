@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,15 +13,22 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
+from transformers.utils import logging as theirs
 
 from seal_ir import SealSearcher
 from seal_ir.config import PRESETS
 from seal_ir.errors import ModelError
 from seal_ir.lm.load import load_generator
+from seal_ir.records import TITLE
 from seal_ir.search.__main__ import main as search
+from seal_ir.text.pretrained import find_model
 from seal_ir.train.__main__ import main
+from seal_ir.train.data.dataset import finish, open_directory, write_parts
+from seal_ir.train.data.examples import Example
+from seal_ir.train.data.pairs import SUPERVISED, Pair
 from seal_ir.train.fit import command as fit_command
-from seal_ir.train.fit.trainer import DEV_LOSS
+from seal_ir.train.fit.log import DEV_LOSS
+from seal_ir.train.fit.result import save_result
 from tests.helpers import tiny, training
 from tests.helpers.commands import Result, Runner, assert_fault
 from tests.helpers.training import report
@@ -75,6 +83,40 @@ def test_a_sequence_to_sequence_model_learns_too(fit: Fit, tmp_path: Path, index
     description = json.loads((out / "seal.json").read_text())
     assert (description["family"], description["title"]) == ("seq2seq", "{query} || title || +")
     assert len(SealSearcher(index, str(out), preset="lm", device="cpu").search("where is Paris", k=3)) == 3
+
+
+def test_prompts_that_are_cut_are_counted_in_one_line(fit: Fit, tmp_path: Path) -> None:
+    """Of those that were read, here once for the dev loss and once in training; others are left out."""
+    items = [
+        Pair("where is Paris " * n, "Paris", training.DOCUMENTS[0].text, SUPERVISED) for n in [1] * 29 + [400]
+    ]
+    open_directory(tmp_path / "set", {})
+    write_parts(
+        tmp_path / "set", items, lambda item, rng: [Example(item.question, item.title, TITLE, item.kind)], 0
+    )
+    finish(tmp_path / "set", {})
+    options = ("--data", tmp_path / "set", "--dev-data", tmp_path / "set", "--steps", 1, "--accumulate", 2)
+    left_out = fit(tmp_path / "short", *options)
+    assert (left_out.code, "cut" in left_out.err) == (0, False), left_out.err
+    result = fit(tmp_path / "long", *options, "--tokens", 4000, "--max-tokens", 512)
+    assert result.code == 0, result.err
+    (told,) = [line for line in result.err.splitlines() if "cut" in line]
+    assert re.fullmatch(r"2 of 60 prompts were longer than \d+ tokens and were cut", told)
+
+
+def test_writing_a_model_shows_no_bars_of_transformers(
+    llama: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The command is quiet in all that it does; so is what Python calls."""
+    generator, network = load_generator(str(llama), "cpu"), AutoModelForCausalLM.from_pretrained(llama)
+    theirs.enable_progress_bar()
+    capfd.readouterr()
+    network.save_pretrained(tmp_path / "loud")
+    assert "Writing model shards" in capfd.readouterr().err
+    save_result(tmp_path / "model", find_model(str(llama)), network, None, generator.description)
+    assert (tmp_path / "model" / "model.safetensors").is_file()
+    assert capfd.readouterr() == ("", "")
+    assert theirs.is_progress_bar_enabled()
 
 
 def test_an_adapter_is_a_model_by_its_path(

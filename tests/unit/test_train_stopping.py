@@ -19,8 +19,8 @@ from seal_ir import SealSearcher
 from seal_ir.config import PRESETS
 from seal_ir.train.__main__ import main
 from seal_ir.train.fit import stopping
-from seal_ir.train.fit.stopping import Patience, best_step, is_spent
-from seal_ir.train.fit.trainer import DEV_LOSS
+from seal_ir.train.fit.log import DEV_LOSS, best_step, is_spent
+from seal_ir.train.fit.stopping import Patience
 from tests.helpers import tiny, training
 from tests.helpers.commands import Result, Runner, assert_fault
 from tests.helpers.training import report

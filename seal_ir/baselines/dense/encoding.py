@@ -15,6 +15,7 @@ from transformers import AutoModel, AutoTokenizer, DPRContextEncoder
 from seal_ir.arrays import Floats
 from seal_ir.baselines.dense.encoders import DPR_PASSAGE, DPR_QUESTION, MEAN, EncoderFiles
 from seal_ir.errors import ModelError
+from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.json_text import json_line
 from seal_ir.lm.device import chosen_device, chosen_dtype
 from seal_ir.lm.load import quiet_transformers
@@ -98,6 +99,9 @@ def encode(encoder: PassageEncoder, documents: Sequence[Document]) -> Floats:
 
     What is read is title and text; DPR sees them as a pair. Batches are of passages of about one length, so
     the last bits of a vector depend a little on the other documents.
+
+    Raises:
+        ModelError: a vector holds a number that is not finite; Faiss would never find its passage.
     """
     ids = _token_ids(encoder, documents)
     order = sorted(range(len(ids)), key=lambda at: len(ids[at]))
@@ -111,6 +115,12 @@ def encode(encoder: PassageEncoder, documents: Sequence[Document]) -> Floats:
         vectors[rows] = made
     if vectors is None:
         raise ValueError("no documents to encode")
+    odd = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(odd):
+        raise ModelError(
+            f"passage {shown(documents[odd[0]].id)}: its vector holds numbers that are not finite; encode in"
+            " float32 (--dtype), or give another --encoder"
+        )
     return vectors
 
 

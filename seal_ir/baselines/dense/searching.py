@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from seal_ir.baselines.dense.index_dir import is_faiss_index
 from seal_ir.baselines.dense.questions import fitting
 from seal_ir.decode.cuts import cut_sentence
 from seal_ir.errors import IndexDirError, ModelError, SealError, check_least
+from seal_ir.formats.io.files import shown
 from seal_ir.pyserini_plugin import faiss_searcher
 from seal_ir.records import Hit, Query
 from seal_ir.threads import capped
@@ -54,7 +56,8 @@ def search(
 
     Raises:
         IndexDirError: no such index there, or one that cannot be read.
-        ModelError: the encoder cannot be loaded, or has vectors of another length than the index.
+        ModelError: the encoder cannot be loaded, has vectors of another length than the index, or gives a
+            question scores that are not finite.
         UsageError: Pyserini or Java is missing.
     """
     searcher = _searcher(directory, questions)
@@ -67,7 +70,13 @@ def search(
         texts, qids = [topic.text for topic in batch], [topic.id for topic in batch]
         found = searcher.batch_search(texts, qids, k=k, threads=capped(config.threads))
         for topic in topics[at : at + _BATCH]:
-            yield topic, [Hit(str(entry.docid), float(entry.score)) for entry in found[topic.id]]
+            hits = [Hit(str(entry.docid), float(entry.score)) for entry in found[topic.id]]
+            if not hits or not all(isfinite(hit.score) for hit in hits):  # Faiss has no hits for a NaN
+                raise ModelError(
+                    f"question {shown(topic.id)}: its scores are not finite numbers; its vector from"
+                    f" {questions.name} is damaged, or those of {directory} are"
+                )
+            yield topic, hits
 
 
 def _searcher(directory: Path, questions: EncoderFiles) -> Any:

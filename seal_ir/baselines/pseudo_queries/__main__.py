@@ -13,6 +13,7 @@ from seal_ir.baselines.pseudo_queries.choosing import Counts, kept
 from seal_ir.baselines.rewriting import check_output, write_again
 from seal_ir.baselines.run_command import add_collection_options, collection_of
 from seal_ir.command import CommandParser, add_batch_size, add_threads, check_options, run
+from seal_ir.decode.cuts import CutQueries
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections.collection import read_ids
 from seal_ir.formats.io.files import shown
@@ -145,13 +146,16 @@ def _write(args: argparse.Namespace, documents: list[Document], questions: Quest
     writer = load_writer(args.model, args.device, args.dtype)
     progress = Progress(len(documents), "documents")
     n_written = 0
-    for document, texts in write_questions(writer, documents, config):
+    cut = CutQueries("documents", "passages")
+    for document, texts in write_questions(writer, documents, config, cut):
         questions.setdefault(document.id, []).extend(texts)
         n_written += len(texts)
         progress.advance(1)
     progress.close()
     n_asked = len(documents) * config.per_document
     sys.stderr.write(f"{n_asked - n_written:,} of {n_asked:,} questions came to no end and are left out\n")
+    if cut.sentence():
+        sys.stderr.write(f"{cut.sentence()}\n")
     return n_written
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from transformers import LogitsProcessor
 
 from seal_ir.baselines.generating import Writer, Writing, line_ends, write
+from seal_ir.decode.cuts import CutQueries, note_cut
 from seal_ir.decode.prompts import make_prompt
 from seal_ir.errors import ModelError, check_least
+from seal_ir.lm.protocols import Tokens
 from seal_ir.records import Document
 from seal_ir.text.description import CAUSAL
 
@@ -88,7 +89,7 @@ def template() -> str:
 
 
 def write_questions(
-    writer: Writer, documents: Sequence[Document], config: QuestionConfig
+    writer: Writer, documents: Sequence[Document], config: QuestionConfig, cut: CutQueries
 ) -> Iterator[tuple[Document, list[str]]]:
     """Each document, in order, with the questions that came to an end; they may be equal.
 
@@ -99,6 +100,7 @@ def write_questions(
         writer: a causal model; a long passage is cut to what it can read.
         documents: the passages.
         config: how.
+        cut: gets the passages that were cut.
 
     Raises:
         ModelError: the model is not causal, or the examples alone are too long for it.
@@ -112,7 +114,7 @@ def write_questions(
     for at in range(0, len(documents), size):
         block = documents[at : at + size]
         tasks = [(document, n) for document in block for n in range(config.per_document)]
-        prompts = {document.id: _prompt(writer, document) for document in block}
+        prompts = _prompts(writer, block, cut)
         seeds = [_seed(config.seed, document.id, n) for document, n in tasks]
         written = write(
             writer,
@@ -128,10 +130,17 @@ def write_questions(
         yield from ((document, questions[document.id]) for document in block)
 
 
-def _prompt(writer: Writer, document: Document) -> tuple[int, ...]:
-    passage = _told(document.title, document.text)
-    made: Any = make_prompt(writer.generator, template(), passage, _N_TOKENS)
-    return tuple(made.prompt.tokens)
+def _prompts(writer: Writer, documents: Sequence[Document], cut: CutQueries) -> dict[str, Tokens]:
+    """The token ids to go on from by document id."""
+    prompts: dict[str, Tokens] = {}
+    places: dict[int, int] = {}
+    for place, document in enumerate(documents):
+        passage = _told(document.title, document.text)
+        prompt, limit = make_prompt(writer.generator, template(), passage, _N_TOKENS)
+        note_cut(places, place, limit)
+        prompts[document.id] = tuple(prompt.tokens)
+    cut.add([document.id for document in documents], places)
+    return prompts
 
 
 def _told(title: str, text: str) -> str:

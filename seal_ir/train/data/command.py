@@ -25,9 +25,9 @@ from seal_ir.formats.topics.questions import (
     paired_questions,
 )
 from seal_ir.records import Document
-from seal_ir.train.data import dataset as prepared
+from seal_ir.train.data import dataset
 from seal_ir.train.data.examples import Example, ExampleOptions, document_examples, pair_examples
-from seal_ir.train.data.kilt import read_kilt_pairs
+from seal_ir.train.data.kilt import has_outputs, read_kilt_pairs
 from seal_ir.train.data.pairs import (
     DISTANT,
     SUPERVISED,
@@ -35,7 +35,6 @@ from seal_ir.train.data.pairs import (
     PairCounts,
     Reference,
     distinct,
-    has_outputs,
     read_dpr_pairs,
     resolve,
 )
@@ -138,7 +137,7 @@ def main(arguments: list[str]) -> int:
     judged = [(*_found(names, places), SUPERVISED) for names in args.judged]
     judged += [(*_found(names, places), DISTANT) for names in args.distant]
     exclude = [resolve_topics(name, places) for name in args.exclude]
-    if prepared.open_directory(args.output, _settings(args, options, judged, exclude)):
+    if dataset.open_directory(args.output, _settings(args, options, judged, exclude)):
         sys.stderr.write("complete already\n")
         sys.stdout.write(f"{args.output}\n")
         return 0
@@ -153,8 +152,8 @@ def main(arguments: list[str]) -> int:
             return pair_examples(item, options, rng)
         return document_examples(item, options, rng)
 
-    prepared.write_parts(args.output, items, examples_of, args.seed)
-    summary = prepared.finish(args.output, asdict(counts), args.fields)
+    dataset.write_parts(args.output, items, examples_of, args.seed)
+    summary = dataset.finish(args.output, asdict(counts), args.fields)
     _tell(args.output, summary)
     return 0
 

@@ -133,7 +133,7 @@ def further_fields(directory: Path) -> tuple[str, ...]:
     return tuple(found)
 
 
-def load_prepared(directory: Path) -> Any:
+def load_dataset(directory: Path) -> Any:
     """The set as a memory-mapped `datasets.Dataset` with the columns group, source, target, field, kind.
 
     Raises:

@@ -7,19 +7,25 @@ from pathlib import Path
 from typing import NamedTuple
 
 from seal_ir.errors import InputError
-from seal_ir.formats.io.files import iter_lines, shown
+from seal_ir.formats.io.files import first_line, iter_lines, shown
 from seal_ir.formats.io.json_records import json_records
 from seal_ir.formats.io.jsonlines import Malformed, identifier, parse_object
 from seal_ir.formats.kilt import read_kilt, read_provenance
 from seal_ir.train.data.pairs import SUPERVISED, Pair, PairCounts
 
 
-class Place(NamedTuple):
-    """Paragraphs [first, last] of a page, as provenance names them."""
+class Paragraphs(NamedTuple):
+    """Paragraphs [first, end) of a page that provenance names."""
 
     page: str
     first: int
-    last: int
+    end: int
+
+
+def has_outputs(path: Path) -> bool:
+    """Whether the first line is a datapoint of KILT."""
+    record = parse_object(first_line(path))
+    return isinstance(record, dict) and "input" in record and "output" in record
 
 
 def read_kilt_pairs(path: Path, knowledge: Path, counts: PairCounts) -> Iterator[Pair]:
@@ -40,22 +46,22 @@ def read_kilt_pairs(path: Path, knowledge: Path, counts: PairCounts) -> Iterator
     for qid, found in places.items():
         for place in found:
             title, paragraphs = pages.get(place.page, ("", []))
-            text = " ".join(paragraph.strip() for paragraph in paragraphs[place.first : place.last + 1])
+            text = " ".join(paragraph.strip() for paragraph in paragraphs[place.first : place.end])
             if text:
                 yield Pair(questions[qid], title, text, SUPERVISED)
             else:
                 counts.not_in_collection += 1
 
 
-def _places(outputs: object) -> list[Place]:
+def _places(outputs: object) -> list[Paragraphs]:
     """Distinct places; without paragraph numbers, the first paragraph after the title."""
-    places: dict[Place, None] = {}
+    places: dict[Paragraphs, None] = {}
     for output in outputs if isinstance(outputs, list) else []:
         for entry in output.get("provenance") or []:
             page, first = entry.get("wikipedia_id"), entry.get("start_paragraph_id", 1)
             last = entry.get("end_paragraph_id", first)
             if page is not None and isinstance(first, int) and isinstance(last, int):
-                places[Place(str(page).strip(), max(0, first), max(0, last))] = None
+                places[Paragraphs(str(page).strip(), max(0, first), max(0, last) + 1)] = None
     return list(places)
 
 

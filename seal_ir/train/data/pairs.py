@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from seal_ir.errors import InputError
 from seal_ir.formats.collections.collection import Collection, ReadOptions
-from seal_ir.formats.io.files import first_line, shown
+from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.ids import is_text
 from seal_ir.formats.io.json_records import JsonRecord, array_records, text_of
-from seal_ir.formats.io.jsonlines import Malformed, parse_object
+from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.formats.topics.questions import question_words
 from seal_ir.records import Document
 
@@ -64,12 +64,6 @@ def read_dpr_pairs(path: Path) -> Iterator[Pair]:
         for context in contexts:
             title, text = _context(path, line, context)
             yield Pair(question, title, text, SUPERVISED)
-
-
-def has_outputs(path: Path) -> bool:
-    """Whether the first line is a datapoint of KILT."""
-    record = parse_object(first_line(path))
-    return isinstance(record, dict) and "input" in record and "output" in record
 
 
 def resolve(

@@ -1,1 +1,1 @@
-"""Training: from a prepared set to a model folder."""
+"""Training: from a training set to a model folder."""

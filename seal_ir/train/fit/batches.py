@@ -48,10 +48,10 @@ class BatchOptions:
 
 
 class TrainingSet:
-    """A prepared set by groups: the examples of one pair or one document."""
+    """A training set by groups: the examples of one pair or one document."""
 
     def __init__(self, rows: Any) -> None:
-        """Args: rows: a `datasets.Dataset` with the columns of `prepared`, groups in one piece each."""
+        """Args: rows: a `datasets.Dataset` with the columns of `load_dataset`, groups in one piece each."""
         self._rows = rows
         column = rows.with_format("numpy")
         ids = np.asarray(column["group"][:], dtype=np.int64)

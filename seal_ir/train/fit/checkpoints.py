@@ -12,7 +12,7 @@ from typing import Any
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.io.files import shown
 from seal_ir.train.fit.network import read_trained
-from seal_ir.train.fit.settings import FitOptions
+from seal_ir.train.fit.options import FitOptions
 from seal_ir.train.fit.stopping import check_resumption
 from seal_ir.train.fit.trainer import checkpoint_folders
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -48,11 +47,6 @@ def collate_pairs(groups: Sequence[Group], start: Sequence[int]) -> dict[str, to
         "predict": torch.tensor(predict),
         "target": torch.tensor([token for sequence in sequences for token in sequence.target]),
     }
-
-
-def n_tokens(batch: dict[str, Any]) -> int:
-    """Size of a batch, padding included."""
-    return sum(batch[name].numel() for name in ("input_ids", "decoder_input_ids") if name in batch)
 
 
 def _labels(batch: TreeBatch) -> dict[str, torch.Tensor]:

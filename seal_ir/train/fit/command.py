@@ -1,4 +1,4 @@
-"""`python -m seal_ir.train fit`: train a model on a prepared set."""
+"""`python -m seal_ir.train fit`: train a model on a training set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seal_ir.errors import UsageError
 from seal_ir.formats.io.outputs import check_parents
 from seal_ir.lm.device import use_threads
 from seal_ir.train.fit.batches import BatchOptions
-from seal_ir.train.fit.settings import FitOptions
+from seal_ir.train.fit.options import FitOptions
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -104,16 +104,15 @@ def main(arguments: list[str]) -> int:
     check_parents(args.output)
     options, batches = settings_of(args, FitOptions), settings_of(args, BatchOptions)
     use_threads(args.threads)
-    from transformers.utils import logging as transformers_logging
-
+    from seal_ir.lm.load import quiet_transformers
     from seal_ir.train.fit.run import FitPlan, fit
 
     plan = FitPlan(args.model, args.data, args.output, options, batches, _dev_source(args), args.dev_data)
-    theirs: Any = transformers_logging
-    theirs.set_verbosity_error()
-    theirs.disable_progress_bar()
-    done = fit(plan, resume=args.resume)
+    with quiet_transformers():
+        done = fit(plan, resume=args.resume)
     if int(os.environ.get("RANK", "0")) == 0:  # under torchrun, one process speaks for all
+        if done.cut:
+            sys.stderr.write(f"{done.cut}\n")
         if done.step < options.steps:
             why = f"no gain in {options.patience} evaluations" if done.spent else "go on with --resume"
             sys.stderr.write(f"stopped at step {done.step} of {options.steps}; {why}\n")
@@ -132,7 +131,7 @@ def _check_installed(names: list[str]) -> None:
 def _dev_source(args: argparse.Namespace) -> Any:
     if args.dev_index is None:
         return None
-    from seal_ir.train.fit.run import DevSource
+    from seal_ir.train.fit.retrieval import DevSource
 
     return DevSource(
         args.dev_index, args.dev_topics, args.dev_qrels, args.dev_answers, args.dev_queries, args.dev_steps

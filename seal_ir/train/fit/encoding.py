@@ -38,13 +38,14 @@ class Encoder:
         """
         targets = self._generator.tokenizer.encode_fields([example.target for example in examples])
         return [
-            Encoded(self._prompt(example), self._closed(example, target))
+            self._encoded(example, self._closed(example, target))
             for example, target in zip(examples, targets, strict=True)
         ]
 
-    def _prompt(self, example: Example) -> tuple[int, ...]:
+    def _encoded(self, example: Example, target: tuple[int, ...]) -> Encoded:
         template = self._prompts.template(example.field, example.kind)
-        return make_prompt(self._generator, template, example.source, _RESERVED).prompt.tokens
+        prompt, limit = make_prompt(self._generator, template, example.source, _RESERVED)
+        return Encoded(prompt.tokens, target, limit)
 
     def _closed(self, example: Example, target: list[int]) -> tuple[int, ...]:
         title_end = self._generator.title_end

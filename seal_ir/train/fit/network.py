@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -139,12 +139,24 @@ def save_trained(model: TargetLoss, folder: Path) -> None:
         TrainingError: a weight is no finite number.
         UsageError: the folder cannot be written.
     """
-    check_trained(model.trained(), folder)
-    temporary = folder / f".{TRAINED}.tmp"
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file({name: value.detach().contiguous() for name, value in model.trained()}, temporary)
-        temporary.replace(folder / TRAINED)
+    save_tensors(dict(model.trained()), folder / TRAINED)
+
+
+def save_tensors(
+    tensors: Mapping[str, torch.Tensor], path: Path, metadata: dict[str, str] | None = None
+) -> None:
+    """Write tensors as safetensors; the file appears in one step.
+
+    Raises:
+        TrainingError: a weight is no finite number.
+        UsageError: the folder cannot be written.
+    """
+    check_trained(tensors.items(), path.parent)
+    temporary = path.with_name(f".{path.name}.tmp")
+    with writing(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_file({name: value.detach().contiguous() for name, value in tensors.items()}, temporary, metadata)
+        temporary.replace(path)
 
 
 def check_trained(tensors: Iterable[tuple[str, torch.Tensor]], folder: Path) -> None:

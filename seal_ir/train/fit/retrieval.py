@@ -1,8 +1,4 @@
-"""The dev retrieval metric: what the model in training finds in a real index, by names that say so.
-
-A token accuracy in a training log has been taken for accuracy@k before. So nothing in a log of ours is
-called accuracy alone: every figure of retrieval begins with `dev_retrieval_`.
-"""
+"""The dev retrieval metric: what the model in training finds in a real index, by names that say so."""
 
 from __future__ import annotations
 
@@ -15,6 +11,7 @@ from typing import Any
 from seal_ir.errors import InputError, UsageError
 from seal_ir.eval.answers import first_ranks, usable
 from seal_ir.eval.texts import bodies_of, index_texts
+from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.formats.runs.trec import read_qrels
 from seal_ir.formats.topics.answers import read_answers
 from seal_ir.formats.topics.reading import read_topics
@@ -22,11 +19,30 @@ from seal_ir.lm.load import wire
 from seal_ir.lm.protocols import Generator
 from seal_ir.records import Query
 from seal_ir.search.searcher import SealSearcher
+from seal_ir.train.fit.log import RETRIEVAL
 
 logger = logging.getLogger(__name__)
 
 CUTOFFS = (1, 5, 20, 100)
-PREFIX = "dev_retrieval_"
+
+
+@dataclass(frozen=True, slots=True)
+class DevSource:
+    """Where a dev set comes from; names or paths as in the options.
+
+    Attributes:
+        index: its directory.
+        topics, qrels, answers: files or names; None where they were not given.
+        n_queries: how many questions are taken.
+        every: steps between measurements; None measures before and after training only.
+    """
+
+    index: Path
+    topics: str
+    qrels: str | None
+    answers: str | None
+    n_queries: int
+    every: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +62,21 @@ class DevSet:
     answers: dict[str, Sequence[str]]
 
 
-def load_dev_set(index: Path, topics: Path, qrels: Path | None, answers: Path | None, n: int) -> DevSet:
-    """The first n questions that can be measured on, evenly taken from all that can.
+def load_dev_set(source: DevSource) -> DevSet:
+    """As many questions as the source says, evenly taken from all that can be measured on.
 
     Raises:
         InputError: a file cannot be read, or no question has an answer or a judged passage.
-        UsageError: neither judgements nor answers are given, or n is less than 1.
+        UsageError: neither judgements nor answers are given, or the number of questions is less than 1.
     """
+    places = Places.from_environment()
+    qrels = resolve_qrels(source.qrels, places) if source.qrels else None
+    answers = resolve_answers(source.answers, places) if source.answers else None
+    topics = resolve_topics(source.topics, places)
     if qrels is None and answers is None:
         raise UsageError("a dev retrieval metric needs --dev-qrels or --dev-answers")
-    if n < 1:
-        raise UsageError(f"--dev-queries is {n}; it must be at least 1")
+    if source.n_queries < 1:
+        raise UsageError(f"--dev-queries is {source.n_queries}; it must be at least 1")
     queries = read_topics(topics)
     grades = read_qrels(qrels) if qrels else {}
     relevant = {qid: {d for d, grade in found.items() if grade > 0} for qid, found in grades.items()}
@@ -69,9 +89,9 @@ def load_dev_set(index: Path, topics: Path, qrels: Path | None, answers: Path | 
     usable_queries = [q for q in queries if relevant.get(q.id) or q.id in texts]
     if not usable_queries:
         raise InputError(f"{topics}: no question has an answer or a relevant passage; the ids must be equal")
-    n = min(n, len(usable_queries))
+    n = min(source.n_queries, len(usable_queries))
     chosen = [usable_queries[i * len(usable_queries) // n] for i in range(n)]
-    return DevSet(index, chosen, relevant, texts)
+    return DevSet(source.index, chosen, relevant, texts)
 
 
 def dev_retrieval(dev: DevSet, generator: Generator) -> dict[str, float]:
@@ -88,7 +108,7 @@ def dev_retrieval(dev: DevSet, generator: Generator) -> dict[str, float]:
             [query.text for query in dev.queries], [query.id for query in dev.queries], k=max(CUTOFFS)
         ).items()
     }
-    values: dict[str, float] = {PREFIX + "questions": len(ranked)}
+    values: dict[str, float] = {RETRIEVAL + "questions": len(ranked)}
     judged = {qid: _first(ranked[qid], dev.qrels[qid]) for qid in ranked if dev.qrels.get(qid)}
     values |= _shares("hits", judged)
     answered = {qid: docids for qid, docids in ranked.items() if qid in dev.answers}
@@ -120,7 +140,7 @@ def _first(docids: Sequence[str], relevant: set[str]) -> int | None:
 
 def _shares(name: str, ranks: dict[str, int | None]) -> dict[str, float]:
     return {
-        f"{PREFIX}{name}@{k}": sum(rank is not None and rank <= k for rank in ranks.values()) / len(ranks)
+        f"{RETRIEVAL}{name}@{k}": sum(rank is not None and rank <= k for rank in ranks.values()) / len(ranks)
         for k in CUTOFFS
         if ranks
     }

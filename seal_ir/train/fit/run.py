@@ -1,8 +1,7 @@
-"""A training run from a prepared set to a model folder."""
+"""A training run from a training set to a model folder."""
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from dataclasses import asdict, dataclass
@@ -15,38 +14,25 @@ from transformers import set_seed
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.io.disk import writing
-from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.lm.load import wire
 from seal_ir.text.description import CAUSAL, SEQ2SEQ
 from seal_ir.text.pretrained import find_model, load_description, load_tokenizer
-from seal_ir.train.data.dataset import further_fields, load_prepared
+from seal_ir.train.data.dataset import further_fields, load_dataset
 from seal_ir.train.data.prompts import TrainingPrompts, training_prompts
 from seal_ir.train.fit.batches import BatchOptions, TrainingSet
 from seal_ir.train.fit.checkpoints import CHECKPOINTS, checkpoint_of
 from seal_ir.train.fit.encoding import Encoder
+from seal_ir.train.fit.log import best_step, curves, figures, is_spent
 from seal_ir.train.fit.network import TargetLoss, load_trainable
-from seal_ir.train.fit.report import curves, draw
-from seal_ir.train.fit.result import save_result, write_report
-from seal_ir.train.fit.retrieval import load_dev_set, retrieval_of
-from seal_ir.train.fit.settings import FitOptions, training_arguments
-from seal_ir.train.fit.stopping import Patience, best_step, forget, is_spent, load_best
+from seal_ir.train.fit.options import FitOptions, training_arguments
+from seal_ir.train.fit.result import draw, save_result, write_report
+from seal_ir.train.fit.retrieval import DevSource, load_dev_set, retrieval_of
+from seal_ir.train.fit.stopping import Patience, forget, load_best
 from seal_ir.train.fit.stream import Material
 from seal_ir.train.fit.trainer import Clock, Evaluation, SealTrainer, Told
 
 _DEV_GROUPS = 256  # pairs for the dev loss
 _DEV_BATCH_TOKENS = 2048
-
-
-@dataclass(frozen=True, slots=True)
-class DevSource:
-    """Where the dev retrieval metric comes from; names or paths as in the options."""
-
-    index: Path
-    topics: str
-    qrels: str | None
-    answers: str | None
-    n_queries: int
-    every: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +56,14 @@ class Done(NamedTuple):
         figures: every figure's value for the model that was written.
         best_step: whose weights were written; None without patience, which writes the last step's.
         spent: whether patience was the reason.
+        cut: how many prompts were cut to what the model reads, each time that they were read; "" for none.
     """
 
     step: int
     figures: dict[str, float]
     best_step: int | None
     spent: bool
+    cut: str
 
 
 def fit(plan: FitPlan, *, resume: bool) -> Done:
@@ -108,7 +96,7 @@ def fit(plan: FitPlan, *, resume: bool) -> Done:
     session.measure(trainer, best)
     if trainer.is_world_process_zero():
         session.save_report(log, best)
-    return Done(last, _figures(log, best), best, spent)
+    return Done(last, figures(log, best), best, spent, session.material.cut.sentence())
 
 
 class _Session:
@@ -116,7 +104,7 @@ class _Session:
 
     def __init__(self, plan: FitPlan) -> None:
         self.plan, self.files = plan, find_model(plan.model)
-        self.dev = _dev_set(plan.dev)
+        self.dev = load_dev_set(plan.dev) if plan.dev else None
         set_seed(plan.options.seed)
         tokenizer = load_tokenizer(self.files)
         self.network, self.wrapper = load_trainable(self.files, plan.options.lora, half=plan.options.bf16)
@@ -124,6 +112,9 @@ class _Session:
         self.prompts = training_prompts(family, load_description(self.files), further_fields(plan.data))
         _check_dev_fields(plan.dev_data, self.prompts)
         self.generator = wire(self.network.eval(), tokenizer, self.prompts.description)
+        encoder = Encoder(self.generator, self.prompts, self.network.config.eos_token_id)
+        dtype = torch.bfloat16 if plan.options.bf16 else torch.float32
+        self.material = Material(self.generator, encoder, self.network, dtype, plan.batches.max_tokens)
         self.on_cpu = not torch.cuda.is_available()
         self.device = "cpu" if self.on_cpu else "cuda"  # where the Trainer puts the network
         self.dtype = "bfloat16" if plan.options.bf16 else "float32"
@@ -131,14 +122,11 @@ class _Session:
 
     def trainer(self, training_set: TrainingSet, dev_set: TrainingSet, *, resumed: bool) -> Any:
         """The Trainer on the training set's stream, with the dev batches ready."""
-        plan, options = self.plan, self.plan.options
+        plan, options, material = self.plan, self.plan.options, self.material
         checkpoints = plan.output / CHECKPOINTS
         with writing(plan.output):  # before hours of work
             checkpoints.mkdir(parents=True, exist_ok=True)
         arguments = training_arguments(options, checkpoints, on_cpu=self.on_cpu, resumed=resumed)
-        encoder = Encoder(self.generator, self.prompts, self.network.config.eos_token_id)
-        dtype = torch.bfloat16 if options.bf16 else torch.float32
-        material = Material(self.generator, encoder, self.network, dtype, plan.batches.max_tokens)
         n_batches = options.steps * options.accumulate * arguments.world_size
         longest = min(plan.batches.max_tokens, _DEV_BATCH_TOKENS)
         dev_options = BatchOptions(_DEV_BATCH_TOKENS, targets=1, max_tokens=longest)
@@ -181,7 +169,7 @@ class _Session:
             "prompts": self.prompts.templates,
             **({"field_prompts": self.prompts.further} if self.prompts.further else {}),
             "best_step": best,
-            "figures": _figures(log, best),
+            "figures": figures(log, best),
             "curves": curves(log),
         }
         write_report(plan.output, report)
@@ -190,8 +178,8 @@ class _Session:
 
 def _sets(plan: FitPlan) -> tuple[TrainingSet, TrainingSet]:
     """The training set and the one of the dev loss: another set, or groups of the same held out."""
-    whole = TrainingSet(load_prepared(plan.data))
-    source = whole if plan.dev_data is None else TrainingSet(load_prepared(plan.dev_data))
+    whole = TrainingSet(load_dataset(plan.data))
+    source = whole if plan.dev_data is None else TrainingSet(load_dataset(plan.dev_data))
     pool = source.others if len(source.others) else source.unsupervised
     n = min(_DEV_GROUPS, len(pool) // (10 if plan.dev_data is None else 1))
     if n < 1:
@@ -207,19 +195,3 @@ def _check_dev_fields(dev_data: Path | None, prompts: TrainingPrompts) -> None:
                 f"{dev_data}: has examples of the field {field!r}, which the model neither has nor learns;"
                 " give a --dev-data made with the --fields of --data"
             )
-
-
-def _dev_set(dev: DevSource | None) -> Any:
-    if dev is None:
-        return None
-
-    places = Places.from_environment()
-    qrels = resolve_qrels(dev.qrels, places) if dev.qrels else None
-    answers = resolve_answers(dev.answers, places) if dev.answers else None
-    return load_dev_set(dev.index, resolve_topics(dev.topics, places), qrels, answers, dev.n_queries)
-
-
-def _figures(log: list[dict[str, Any]], step: int | None) -> dict[str, float]:
-    """Every figure's last value, or the last one up to a step."""
-    end = math.inf if step is None else step
-    return {name: value for name, curve in curves(log).items() for at, value in curve if at <= end}

@@ -12,34 +12,15 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from transformers import TrainerCallback
 
 from seal_ir.errors import UsageError
+from seal_ir.train.fit.log import Log, best_step, is_spent
 from seal_ir.train.fit.network import TRAINED, load_trained, save_trained
-from seal_ir.train.fit.report import curves
-from seal_ir.train.fit.trainer import DEV_LOSS, any_process, bare, checkpoint_folders
-
-Log = Sequence[dict[str, Any]]
-
-
-def best_step(log: Log, last: float = math.inf) -> int | None:
-    """Step of the lowest dev loss up to a step, the first of equal ones; None when there is no dev loss.
-
-    A loss that is no number is worse than any number.
-    """
-    points = [point for point in curves(log).get(DEV_LOSS, []) if point[0] <= last]
-    return min(points, key=lambda point: (math.isnan(point[1]), point[1]))[0] if points else None
-
-
-def is_spent(log: Log, patience: int | None) -> bool:
-    """Whether the last evaluations, as many as the patience, were all no better than the best before them."""
-    best = best_step(log)
-    since = [step for step, _ in curves(log).get(DEV_LOSS, []) if best is not None and step > best]
-    return patience is not None and len(since) >= patience
+from seal_ir.train.fit.trainer import any_process, bare, checkpoint_folders
 
 
 class Patience(TrainerCallback):

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset
 
+from seal_ir.decode.cuts import CutQueries
 from seal_ir.lm.choose import can_hold_trees
 from seal_ir.lm.protocols import Generator
 from seal_ir.text.description import CAUSAL
@@ -47,7 +48,11 @@ class BatchStream(Dataset[list[Group]]):
 
 
 class Material:
-    """A training set ready for one model: streams of its batches, and their collation."""
+    """A training set ready for one model: streams of its batches, and their collation.
+
+    Attributes:
+        cut: counts the prompts of collated batches, and those that were cut to what the model reads.
+    """
 
     def __init__(
         self, generator: Generator, encoder: Encoder, network: Any, dtype: torch.dtype, max_tokens: int
@@ -56,14 +61,21 @@ class Material:
         self._encoder = encoder
         causal = generator.description.family == CAUSAL
         self._share = causal and can_hold_trees(network, max_tokens)
-        self.collate: Collate
+        self.cut = CutQueries("", "prompts")
+        self._collate: Collate
         if not causal:
             start: list[int] = generator.model.start_tokens  # type: ignore[attr-defined]
-            self.collate = lambda groups: collate_pairs(groups, start)
+            self._collate = lambda groups: collate_pairs(groups, start)
         elif self._share:
-            self.collate = lambda groups: collate_trees(groups, dtype)
+            self._collate = lambda groups: collate_trees(groups, dtype)
         else:
-            self.collate = collate_rows
+            self._collate = collate_rows
+
+    def collate(self, groups: Sequence[Group]) -> dict[str, torch.Tensor]:
+        """A batch as the tensors that `TargetLoss` reads."""
+        limits = [sequence.limit for group in groups for sequence in group]
+        self.cut.add([""] * len(limits), {at: n for at, n in enumerate(limits) if n is not None})
+        return self._collate(groups)
 
     def stream(self, training_set: TrainingSet, options: BatchOptions, n_batches: int) -> BatchStream:
         """The first batches of the endless stream."""

@@ -15,10 +15,9 @@ from transformers import PrinterCallback, Trainer, TrainerCallback
 
 from seal_ir.formats.io.disk import writing
 from seal_ir.train.fit.divergence import SoundWeights, Watch
+from seal_ir.train.fit.log import DEV_LOSS, is_retrieval
 from seal_ir.train.fit.network import TargetLoss, load_trained, save_trained
-from seal_ir.train.fit.retrieval import PREFIX
 
-DEV_LOSS = "dev_loss_nats_per_token"
 _CHECKPOINT = "checkpoint-"  # and the step: the Trainer's name of a checkpoint's folder
 _NOT_TOLD = ("epoch", "total_flos")
 Retrieval = Callable[[], dict[str, float]]
@@ -185,11 +184,6 @@ def any_process(flag: bool) -> bool:
     shared = torch.tensor(float(flag), device="cuda" if torch.cuda.is_available() else "cpu")
     torch.distributed.all_reduce(shared, op=torch.distributed.ReduceOp.MAX)
     return bool(shared.item())
-
-
-def is_retrieval(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry of the log is a dev retrieval."""
-    return any(name.startswith(PREFIX) for name in entry)
 
 
 def _tell(step: int, n_steps: int, values: Mapping[str, Any], end: str = "") -> None:

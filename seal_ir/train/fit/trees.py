@@ -16,10 +16,17 @@ from seal_ir.arrays import Bools, Ints
 
 
 class Encoded(NamedTuple):
-    """Token ids of one example; for a sequence-to-sequence model the prompt is the encoder's input."""
+    """Token ids of one example.
+
+    Attributes:
+        prompt: what the model reads first; for a sequence-to-sequence model, the encoder's input.
+        target: what it is to write.
+        limit: where the source had to be cut to fit the model, the tokens that there was room for.
+    """
 
     prompt: tuple[int, ...]
     target: tuple[int, ...]
+    limit: int | None = None
 
     @property
     def n_tokens(self) -> int:
@@ -80,7 +87,7 @@ def plant(sequences: Sequence[Encoded]) -> Tree:
     tokens, positions, parents = list(prompts[0][:n_shared]), list(range(n_shared)), [-1] * n_shared
     predict: list[int] = []
     labels: list[int] = []
-    for number, (prompt, target) in enumerate(sequences):
+    for number, (prompt, target, _) in enumerate(sequences):
         branch = (*prompt[n_shared:], *target[:-1])  # the last token of a target predicts nothing
         first = len(tokens) + len(prompt) - n_shared - 1
         predict.extend(range(first, first + len(target)))

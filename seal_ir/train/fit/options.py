@@ -1,4 +1,4 @@
-"""Settings of a training run, frozen, and what transformers is told of them."""
+"""Options of a training run, frozen, and what transformers is told of them."""
 
 from __future__ import annotations
 
