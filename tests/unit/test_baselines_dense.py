@@ -64,7 +64,7 @@ def one_at_a_time(encoder: PassageEncoder, document: Document, pooling: str) -> 
     with torch.inference_mode():
         hidden = network(**batch).last_hidden_state[0].numpy()
     vector = hidden.mean(axis=0) if pooling == MEAN else hidden[0]
-    return vector / np.linalg.norm(vector) if encoder.files.normalised else vector
+    return vector / np.linalg.norm(vector) if encoder.files.unit_length else vector
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_encode(
 ) -> None:
     monkeypatch.setattr("seal_ir.baselines.dense.encoding._BATCH_TOKENS", {"cpu": 60})
     files = find_encoder(str(save_sentence_encoder(tmp_path / "model", pooling, normalised)))
-    assert (files.family, files.normalised) == (SENTENCE, normalised)
+    assert (files.family, files.unit_length) == (SENTENCE, normalised)
     assert files.max_tokens == (24 if pooling else tiny_encoders.MAX_POSITIONS)
     encoder = load_encoder(files, device="cpu")
     vectors = encode(encoder, DOCUMENTS)

@@ -96,7 +96,7 @@ def _settings(encoder: PassageEncoder) -> dict[str, Any]:
     return {
         "family": files.family,
         "pooling": files.pooling,
-        "normalised": files.normalised,
+        "normalised": files.unit_length,
         "max_tokens": files.max_tokens,
         "dtype": str(encoder.dtype).removeprefix("torch."),
         "fingerprint": encoder.fingerprint,

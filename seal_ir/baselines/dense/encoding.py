@@ -47,7 +47,7 @@ class PassageEncoder:
     def fingerprint(self) -> str:
         """A digest of all that vectors depend on but the passages: weights, tokenizer, settings."""
         files = self.files
-        settings = (files.family, files.pooling, files.normalised, files.max_tokens, str(self.dtype))
+        settings = (files.family, files.pooling, files.unit_length, files.max_tokens, str(self.dtype))
         digest = hashlib.sha256(repr(settings).encode())
         definition = json.loads(self.tokenizer.backend_tokenizer.to_str())
         unset = dict.fromkeys(("truncation", "padding"))  # which every call sets anew
@@ -148,6 +148,6 @@ def _read(encoder: PassageEncoder, ids: Sequence[Sequence[int]]) -> Floats:
         vectors = (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
     else:
         vectors = output.last_hidden_state[:, 0].float()
-    if encoder.files.normalised:
+    if encoder.files.unit_length:
         vectors = torch.nn.functional.normalize(vectors)
     return np.asarray(vectors.cpu().numpy(), np.float32)
