@@ -18,20 +18,21 @@ from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.resolve import Places
 from seal_ir.options import CommandParser, add_threads
-from seal_ir.reproduce import explained, layouts, outputs, plots, recorded
+from seal_ir.reproduce import explained, plots, recorded, writing
 from seal_ir.reproduce.figures import Measured, check_questions, measure, write_topics
-from seal_ir.reproduce.inserting import insert, read_page
+from seal_ir.reproduce.layout import lacking
+from seal_ir.reproduce.pages import insert, read_page
 from seal_ir.reproduce.plan import Plan, check_reached, chosen, imported, make_plan, stale
-from seal_ir.reproduce.reading import read_table
+from seal_ir.reproduce.reading import read_spec
 from seal_ir.reproduce.spec import Step, TableSpec
 
 # What a table is written as: the format's name, the file's suffix, the writer.
 _FORMATS = {
-    "text": ("txt", layouts.as_text),
-    "markdown": ("md", layouts.as_markdown),
-    "latex": ("tex", layouts.as_latex),
-    "csv": ("csv", outputs.as_csv),
-    "json": ("json", outputs.as_json),
+    "text": ("txt", writing.as_text),
+    "markdown": ("md", writing.as_markdown),
+    "latex": ("tex", writing.as_latex),
+    "csv": ("csv", writing.as_csv),
+    "json": ("json", writing.as_json),
 }
 # A table of keys likewise.
 _FORMATS_OF_KEYS = {
@@ -78,7 +79,7 @@ def main(arguments: list[str]) -> int:
     if args.record and args.run:
         raise UsageError("--record does not go with --run: figures of other files are not the table's")
     places, options = Places.from_environment(), Resampling(seed=args.seed)
-    spec = read_table(args.table, args.output, places)
+    spec = read_spec(args.table, args.output, places)
     if spec.n_keys and (args.run or args.record or args.plots or args.format not in _FORMATS_OF_KEYS):
         told = "--run, --record and --plots are for figures, and --format is text, markdown or json"
         raise UsageError(f"{args.table}: a table of keys; {told}")
@@ -134,7 +135,7 @@ def _put(args: argparse.Namespace, spec: TableSpec, texts: Mapping[str, tuple[st
 
 
 def _nothing(args: argparse.Namespace, spec: TableSpec, plan: Plan) -> SealError:
-    return SealError(f"{args.table}: nothing to show; {'; '.join(layouts.lacking(spec, plan.lacks))}")
+    return SealError(f"{args.table}: nothing to show; {'; '.join(lacking(spec, plan.lacks))}")
 
 
 def _compare_with_recorded(args: argparse.Namespace, spec: TableSpec, measured: Measured) -> None:

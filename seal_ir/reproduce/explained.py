@@ -17,7 +17,7 @@ from seal_ir.formats.topics.topics import read_topics
 from seal_ir.index.reader import Index
 from seal_ir.rank.ranker import rank
 from seal_ir.records import QUERY, Query, Ranked, ScoredKey
-from seal_ir.reproduce.layouts import lacking
+from seal_ir.reproduce.layout import lacking
 from seal_ir.reproduce.plan import Lack
 from seal_ir.reproduce.spec import Row, TableSpec, Topics
 from seal_ir.search.stored import StoredKeys
@@ -96,7 +96,7 @@ def as_text(spec: TableSpec, found: Sequence[Explained], lacks: Sequence[Lack]) 
         if i == 0 or found[i - 1].question != explained.question:
             lines += ["", f"{explained.question.id}: {explained.question.text}"]
         lines += ["", _heading(explained, spec.n_keys)]
-        lines += aligned(_grid(explained, spec.n_keys, json_quoted), n_words=2) if explained.keys else []
+        lines += aligned(_grid(explained, spec.n_keys, json_line), n_words=2) if explained.keys else []
     lines += ["", *(f"# {line}" for line in [*_notes(spec), *lacking(spec, lacks)])]
     return "\n".join(lines) + "\n"
 
@@ -126,11 +126,6 @@ def as_json(spec: TableSpec, found: Sequence[Explained], lacks: Sequence[Lack]) 
         "missing": missing,
     }
     return json_file(value)
-
-
-def json_quoted(ngram: str) -> str:
-    """The n-gram in quotation marks, so that its leading space is seen, on one line."""
-    return json_line(ngram)
 
 
 def _of_row(row: Row, topics: Topics, questions: Sequence[Query], index: Index) -> Iterator[Explained]:
@@ -179,7 +174,7 @@ def _grid(explained: Explained, n_keys: int, quoted: Callable[[str], str]) -> Gr
 
 def _code(ngram: str) -> str:
     """The quoted n-gram as code of Markdown, whatever backticks it has."""
-    text = json_quoted(ngram)
+    text = json_line(ngram)
     fence = "`"
     while fence in text:
         fence += "`"

@@ -1,4 +1,4 @@
-"""A table as people read it: aligned text, Markdown, LaTeX; measured and published figures side by side."""
+"""What stands where in a table: grids of figures, measured and published side by side, and notes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from seal_ir.eval.grids import Grid, aligned, booktabs, latex, piped
+from seal_ir.eval.grids import Grid
 from seal_ir.eval.tables import Table, shown_p, versions
 from seal_ir.reproduce.costs import LABELS
 from seal_ir.reproduce.figures import Figure, Measured
@@ -93,47 +93,6 @@ def lacking(spec: TableSpec, lacks: Sequence[Lack]) -> list[str]:
         lines.append(f"not made here: {', '.join(systems)}{on}: {'; '.join(need.what for need in needs)}")
     getting = dict.fromkeys(need for needs in groups for need in needs if need.get)
     return [*lines, *(f"{need.what}: {need.get}" for need in getting)]
-
-
-def as_text(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
-    """Aligned columns, then notes and what is missing, each line after a `#`."""
-    lines = [spec.title]
-    for block in blocks(spec, measured):
-        lines += ["", *([block.heading] if block.heading else []), *aligned(block.grid)]
-    lines += ["", *(f"# {note}" for note in notes(spec, measured))]
-    lines += [f"# {line}" for line in lacking(spec, lacks)]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def as_markdown(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
-    """Tables of GitHub's Markdown: figures, notes, folded intervals; what is missing, with its commands."""
-    lines = [f"**{spec.title}**"]
-    for block in blocks(spec, measured):
-        lines += ["", *([f"{block.heading}:", ""] if block.heading else []), *piped(block.grid)]
-    lines += ["", *_sentences(notes(spec, measured))]
-    folded = interval_blocks(spec, measured)
-    if folded:  # they are as large as the tables, and few readers want them
-        lines += ["", f"<details><summary>95 % intervals, and p against {spec.baseline}</summary>"]
-        for block in folded:
-            lines += ["", *([f"{block.heading}:", ""] if block.heading else []), *piped(block.grid)]
-        lines += ["", "</details>"]
-    lines += ["", *(f"- {line}" for line in lacking(spec, lacks))]
-    commands = list(dict.fromkeys(command for lack in lacks for command in lack.commands))
-    if commands:
-        lines += ["", "Commands, in order:", "", "```bash", *commands, "```"]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def as_latex(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
-    """Tabulars of LaTeX for the package booktabs, in one table with the title as its caption."""
-    lines = [r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering"]
-    lines.append(rf"\caption{{{latex(spec.title)}}}")
-    for block in blocks(spec, measured):
-        lines += [*([rf"\par\medskip {latex(block.heading)}\par"] if block.heading else [])]
-        lines += booktabs(block.grid)
-    lines += [rf"\par\smallskip\footnotesize {latex(note)}" for note in notes(spec, measured)]
-    lines += [r"\end{table}"]
-    return "\n".join([*lines, *(f"% {line}" for line in lacking(spec, lacks))]) + "\n"
 
 
 ColumnMaker = Callable[[Topics, str, str, Cells, Sequence[str]], list[list[str]]]
@@ -228,8 +187,3 @@ def _rests_on(topics: Topics, table: Table) -> str:
     if table.delimiter is not None:
         parts.append("pages")
     return "; ".join(parts)
-
-
-def _sentences(lines: Sequence[str]) -> list[str]:
-    """Lines as one paragraph; the star is no list."""
-    return [" ".join(f"{line.rstrip('.')}." for line in lines).replace("*:", "\\*:")] if lines else []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from seal_ir.errors import UsageError
 from seal_ir.reproduce.costs import LABELS, index_gb, search_cost
 from seal_ir.reproduce.figures import Figure, Measured
-from seal_ir.reproduce.layouts import label
+from seal_ir.reproduce.layout import label
 from seal_ir.reproduce.spec import TableSpec, Topics
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from seal_ir.errors import InputError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce import recorded
 from seal_ir.reproduce.figures import Figure, Measured
-from seal_ir.reproduce.reading import read_table
+from seal_ir.reproduce.reading import read_spec
 from seal_ir.reproduce.spec import TableSpec
 from tests.helpers.commands import ROOT
 from tests.helpers.tables import two, write_table
@@ -29,7 +29,7 @@ def places(tmp_path: Path) -> Places:
 
 
 def spec_of(path: Path, places: Places) -> TableSpec:
-    return read_table(path, path.parent / "results", places)
+    return read_spec(path, path.parent / "results", places)
 
 
 def figures(*cells: tuple[str, str, str, float | None]) -> Measured:
