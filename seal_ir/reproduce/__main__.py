@@ -21,7 +21,7 @@ from seal_ir.options import CommandParser, add_threads
 from seal_ir.reproduce import explained, plots, recorded, writing
 from seal_ir.reproduce.figures import Measured, check_questions, measure, write_topics
 from seal_ir.reproduce.layout import lacking
-from seal_ir.reproduce.pages import insert, read_page
+from seal_ir.reproduce.pages import insert, read_page, write_pages
 from seal_ir.reproduce.plan import Plan, check_reached, chosen, imported, make_plan, stale
 from seal_ir.reproduce.reading import read_spec
 from seal_ir.reproduce.spec import Step, TableSpec
@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--output", type=Path, default=Path("runs/eval"), help="folder of runs and results (%(default)s)")
     add("--fresh", action="store_true", help="make runs again that are there already")
     add("--format", default="text", choices=tuple(_FORMATS), help="of the table on stdout (%(default)s)")
-    add("--into", type=Path, help="also put the table into this Markdown page, as in README.md")
+    add("--into", type=Path, help="also put the table into this other Markdown page")
     add("--record", action="store_true", help="write what was measured into the table file")
     add_threads(parser, "of each command, unless the table's file says how many")
     add("--plots", action="store_true", help="also draw OUTPUT/TABLE.*.png and .svg (needs matplotlib)")
@@ -84,8 +84,9 @@ def main(arguments: list[str]) -> int:
         told = "--run, --record and --plots are for figures, and --format is text, markdown or json"
         raise UsageError(f"{args.table}: a table of keys; {told}")
     check_reached(spec, args.table, places.cache)
-    if args.into is not None:
-        read_page(args.into, spec.name)
+    is_part = bool(args.systems or args.run)
+    for path in [*(page.file for page in spec.pages if not is_part), *filter(None, [args.into])]:
+        read_page(path, spec.name)
     spec = chosen(imported(spec, args.run), args.systems or ["*"])
     plan = make_plan(spec, places.cache)
     for topics in plan.topics:
@@ -99,6 +100,8 @@ def main(arguments: list[str]) -> int:
     if not measured.figures:
         raise _nothing(args, spec, plan)
     _write(args, spec, measured, plan)
+    for line in write_pages(spec, measured, plan.lacks, is_part=is_part, recording=args.record):
+        print(line, file=sys.stderr)
     _compare_with_recorded(args, spec, measured)
     return 0
 

@@ -12,7 +12,7 @@ from seal_ir.reproduce.costs import LABELS
 from seal_ir.reproduce.figures import Figure, Measured
 from seal_ir.reproduce.needs import Need
 from seal_ir.reproduce.plan import Lack
-from seal_ir.reproduce.spec import TableSpec, Topics
+from seal_ir.reproduce.spec import Page, TableSpec, Topics
 
 SIGNIFICANT = 0.05
 _PUBLISHED = ", published"  # ends the head of a column
@@ -51,6 +51,31 @@ def interval_blocks(spec: TableSpec, measured: Measured) -> list[Block]:
     if not any(figure.comparison for figure in measured.figures):
         return []
     return _blocks(spec, measured, _interval_columns)
+
+
+def short_grid(spec: TableSpec, measured: Measured, page: Page) -> Grid:
+    """The figures of a page's short form, all sets side by side: a column for each set and measure.
+
+    It has neither stars nor published figures: they are in the whole table.
+    """
+    cells, sets = _by_place(measured), {topics.name: topics for topics in spec.topics}
+    columns = [(topics, measure) for topics in page.topics for measure in page.measures]
+    one_kind = len({measure.partition("@")[0] for measure in page.measures}) == 1
+    grid = [["system", *(_short_head(sets[topics], measure, one_kind) for topics, measure in columns)]]
+    for system in page.systems:
+        figures = [cells.get((topics, system, measure)) for topics, measure in columns]
+        grid.append(
+            [system, *("" if found is None else _number(found.value, found.measure) for found in figures)]
+        )
+    return grid
+
+
+def short_notes(spec: TableSpec, measured: Measured, page: Page) -> list[str]:
+    """The page's remark, and how many questions the figures of each set are over."""
+    counts = {f.topics: f.n for f in measured.figures if f.n is not None and f.measure in page.measures}
+    sets = [topics for topics in spec.topics if topics.name in page.topics and topics.name in counts]
+    over = "; ".join(f"{topics.label}: {counts[topics.name]} questions" for topics in sets)
+    return [line for line in (page.note, over) if line]
 
 
 def notes(spec: TableSpec, measured: Measured) -> list[str]:
@@ -99,7 +124,7 @@ ColumnMaker = Callable[[Topics, str, str, Cells, Sequence[str]], list[list[str]]
 
 
 def _blocks(spec: TableSpec, measured: Measured, columns_of: ColumnMaker) -> list[Block]:
-    cells = {(figure.topics, figure.system, figure.measure): figure for figure in measured.figures}
+    cells = _by_place(measured)
     parts = [list(part) for _, part in groupby(spec.topics, _side_by_side)]
     found = []
     for part in parts:
@@ -118,6 +143,16 @@ def _blocks(spec: TableSpec, measured: Measured, columns_of: ColumnMaker) -> lis
             heading = part[0].label if len(part) == 1 else label(part[0].measures[0])
             found.append(_block(heading if len(parts) > 1 else "", systems, columns))
     return found
+
+
+def _short_head(topics: Topics, measure: str, one_kind: bool) -> str:
+    """A set's label as far as its first comma, and only the `@20` of a measure where all are of one kind."""
+    cutoff = measure.partition("@")[2]
+    return f"{topics.label.partition(',')[0]} {f'@{cutoff}' if one_kind and cutoff else label(measure)}"
+
+
+def _by_place(measured: Measured) -> Cells:
+    return {(figure.topics, figure.system, figure.measure): figure for figure in measured.figures}
 
 
 def _block(heading: str, systems: Sequence[str], columns: Sequence[Sequence[str]]) -> Block:

@@ -1,13 +1,50 @@
-"""Putting a table into a Markdown page, between two comments that stay where they are."""
+"""Tables in Markdown pages, between two comments that stay where they are, and when they are put there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import atomic_writer
+from seal_ir.reproduce.costs import LABELS
+from seal_ir.reproduce.figures import Figure, Measured
+from seal_ir.reproduce.plan import Lack
+from seal_ir.reproduce.recorded import in_points
+from seal_ir.reproduce.spec import Page, TableSpec
+from seal_ir.reproduce.writing import as_markdown, as_short_markdown
 
 _END = "<!-- end of table -->"
+
+
+def write_pages(
+    spec: TableSpec, measured: Measured, lacks: Sequence[Lack], *, is_part: bool, recording: bool
+) -> Iterator[str]:
+    """Put the table into the pages that its file names; yields for each a line that says whether it was.
+
+    A page whose rows were not all measured keeps the table that it has. So does one that would show other
+    figures than the table file has recorded, be they within the tolerance: the two never differ.
+
+    Args:
+        spec: the table.
+        measured: its figures.
+        lacks: what the plan says rows lack.
+        is_part: whether some rows were asked for, or runs of others have joined; all pages are left then.
+        recording: whether the figures are recorded now.
+
+    Raises:
+        InputError: as `read_page`.
+    """
+    for page in spec.pages:
+        left = "only a part of the table was asked for" if is_part else _why_left(page, spec, lacks)
+        if not left and not recording and (n := sum(_is_other(page, figure) for figure in measured.figures)):
+            left = f"{n} of its figures are recorded otherwise; --record writes both"
+        if left:
+            yield f"{page.file}: keeps the table that it has; {left}"
+            continue
+        whole, short = as_markdown(spec, measured, lacks), as_short_markdown(spec, measured, page)
+        insert(page.file, spec.name, short if page.is_short else whole)
+        yield f"{page.file}: table {spec.name} is written"
 
 
 def read_page(path: Path, table: str) -> str:
@@ -41,3 +78,26 @@ def insert(path: Path, table: str, markdown: str) -> None:
 
 def _start(table: str) -> str:
     return f"<!-- table {table} -->"
+
+
+def _why_left(page: Page, spec: TableSpec, lacks: Sequence[Lack]) -> str:
+    """Which rows of a page were not measured, those apart that no step makes; "" for none."""
+    never = {row.system for row in spec.rows if row.missing}
+    absent = dict.fromkeys(lack.system for lack in lacks if _shows(page, lack.system, lack.topics))
+    names = ", ".join(system for system in absent if system not in never)
+    return f"not measured: {names}" if names else ""
+
+
+def _is_other(page: Page, figure: Figure) -> bool:
+    """Whether a figure of the page is a share that is recorded with another value."""
+    if figure.value is None or figure.recorded is None or figure.measure in LABELS:
+        return False
+    if page.is_short and figure.measure not in page.measures:
+        return False
+    same = in_points(figure.measure, figure.value) == in_points(figure.measure, figure.recorded)
+    return not same and _shows(page, figure.system, figure.topics)
+
+
+def _shows(page: Page, system: str, topics: str) -> bool:
+    """Whether a row is in a page, and one of the sets is; "" stands for all sets."""
+    return not page.is_short or (system in page.systems and topics in ("", *page.topics))

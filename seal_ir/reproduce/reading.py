@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -16,7 +17,7 @@ from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce.costs import LABELS
 from seal_ir.reproduce.fields import Context, Fields, context_of
 from seal_ir.reproduce.needs import DATA
-from seal_ir.reproduce.spec import NO_DATA, Row, Step, TableSpec, Topics
+from seal_ir.reproduce.spec import NO_DATA, Page, Row, Step, TableSpec, Topics
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -33,7 +34,7 @@ def read_spec(path: Path, results: Path, places: Places) -> TableSpec:
         raise InputError(f"{path}: not a table: {error}") from error
     table = Fields(str(path), values).only(
         *("title", "note", "source", "index", "measures", "baseline", "compare", "tolerance", "keys"),
-        *("need", "topics", "step", "row"),
+        *("need", "topics", "step", "row", "page"),
     )
     folder, n_keys = results / path.stem, _n_keys(table)
     context = context_of(table, path, folder, places, has_keys=n_keys > 0)
@@ -55,6 +56,7 @@ def read_spec(path: Path, results: Path, places: Places) -> TableSpec:
         steps=steps,
         rows=rows,
         n_keys=n_keys,
+        pages=tuple(_page(fields, path.parent, rows, topics) for fields in table.sections("page")),
     )
     _check(table, spec)
     _check_keys(table, spec)
@@ -72,6 +74,8 @@ def _check_keys(table: Fields, spec: TableSpec) -> None:
     """Refuses a table of keys that has figures too, and presets where they are not asked for, or unknown."""
     if spec.n_keys and (spec.baseline or any(topics.measures for topics in spec.topics) or not spec.index):
         raise InputError(f"{table.where}: a table of keys has an index, and neither measures nor baseline")
+    if spec.n_keys and spec.pages:
+        raise InputError(f"{table.where}: [[page]] is for figures; put a table of keys into a page by --into")
     for number, row in enumerate(spec.rows, start=1):
         if spec.n_keys and row.runs and row.preset not in PRESETS:
             known = ", ".join(PRESETS)
@@ -235,6 +239,29 @@ def _row_of(
         recorded=_figures(fields, "measured", topics),
         tolerance=fields.number("tolerance", tolerance),
         preset=fields.text("preset", ""),
+    )
+
+
+def _page(fields: Fields, folder: Path, rows: Sequence[Row], topics: Sequence[Topics]) -> Page:
+    """The page; what a short form does not name, it has all of."""
+    fields.only("file", "note", "systems", "topics", "measures")
+    file = Path(os.path.normpath(folder / fields.text("file")))
+    known = {
+        "systems": [row.system for row in rows],
+        "topics": [known.name for known in topics],
+        "measures": list(dict.fromkeys(name for known in topics for name in known.measures)),
+    }
+    parts = {key: fields.texts(key) for key in known}
+    for key, names in parts.items():
+        for name in names:
+            if name not in known[key]:
+                raise InputError(f"{fields.where}: {shown(name)} is none of the table's {key}")
+    if not any(parts.values()):
+        if "note" in fields.values:
+            raise InputError(f"{fields.where}: note is for a short form; the whole table has its own")
+        return Page(file)
+    return Page(
+        file, fields.text("note", ""), **{key: names or tuple(known[key]) for key, names in parts.items()}
     )
 
 

@@ -12,9 +12,9 @@ from seal_ir.eval.grids import aligned, booktabs, latex, piped
 from seal_ir.eval.tables import Interval, Table, versions
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.reproduce.figures import Figure, Measured
-from seal_ir.reproduce.layout import blocks, interval_blocks, lacking, notes
+from seal_ir.reproduce.layout import blocks, interval_blocks, lacking, notes, short_grid, short_notes
 from seal_ir.reproduce.plan import Lack
-from seal_ir.reproduce.spec import Row, TableSpec, Topics
+from seal_ir.reproduce.spec import Page, Row, TableSpec, Topics
 
 _COLUMNS = (
     *("topics", "system", "measure", "value", "ci_lo", "ci_hi", "n", "recorded", "published", "source"),
@@ -49,6 +49,12 @@ def as_markdown(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> s
     if commands:
         lines += ["", "Commands, in order:", "", "```bash", *commands, "```"]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def as_short_markdown(spec: TableSpec, measured: Measured, page: Page) -> str:
+    """A page's short form in GitHub's Markdown: title, one grid, one line of notes."""
+    grid, told = piped(short_grid(spec, measured, page)), _sentences(short_notes(spec, measured, page))
+    return "\n".join([f"**{spec.title}**", "", *grid, *(["", *told] if told else [])]) + "\n"
 
 
 def as_latex(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:

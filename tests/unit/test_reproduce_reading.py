@@ -11,6 +11,7 @@ from seal_ir.errors import InputError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce.needs import DATA, GPU, Need, package
 from seal_ir.reproduce.reading import read_spec
+from seal_ir.reproduce.spec import Page
 from tests.helpers.tables import row, step, two, write_table
 
 SEVERAL = '''
@@ -224,12 +225,25 @@ def test_a_file_that_is_no_table_is_told(
         (two() + "[need.x]\nfile = 'a'\n", "'what' is missing"),
         (two() + "[need.x]\nwhat = 'a'\ndisk_gb = -1\n", "disk_gb is -1; it must be a number of at least 0"),
         (two() + step("third.trec", "good.trec", "needs = 5"), "needs is 5; it must be a list of strings"),
+        (two() + "[[page]]\nsystems = 'The half'\n", "[[page]] 1: 'file' is missing"),
+        (two() + "[[page]]\nfile = 'x'\nsystems = ['No']\n", "1: 'No' is none of the table's systems"),
+        (two() + "[[page]]\nfile = 'x'\ntopics = ['six']\n", "1: 'six' is none of the table's topics"),
+        (two() + "[[page]]\nfile = 'x'\nmeasures = ['P@1']\n", "'P@1' is none of the table's measures"),
+        (two() + "[[page]]\nfile = 'x'\nnote = 'y'\n", "[[page]] 1: note is for a short form"),
     ],
 )
 def test_tables_with_faulty_sections(places: Places, tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(InputError) as error:
         read_spec(write_table(tmp_path, text), tmp_path / "results", places)
     assert told in str(error.value)
+
+
+def test_a_page_lies_beside_the_table_file_and_may_have_a_part(places: Places, tmp_path: Path) -> None:
+    text = two() + "[[page]]\nfile = '../a.md'\n[[page]]\nfile = 'b.md'\nmeasures = ['Rprec']\n"
+    whole, short = read_spec(write_table(tmp_path, text), tmp_path / "results", places).pages
+    assert (whole, whole.is_short) == (Page(tmp_path.parent / "a.md"), False)
+    assert short == Page(tmp_path / "b.md", "", ("The good", "The half"), ("two",), ("Rprec",))
+    assert short.is_short
 
 
 def test_a_file_that_is_not_there(places: Places, tmp_path: Path) -> None:
