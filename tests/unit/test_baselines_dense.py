@@ -13,6 +13,7 @@ import torch
 from transformers import AutoModel, DPRContextEncoder
 
 from seal_ir.arrays import Floats
+from seal_ir.baselines.built_from import read_about
 from seal_ir.baselines.dense import building, encoders
 from seal_ir.baselines.dense.building import build
 from seal_ir.baselines.dense.encoders import (
@@ -26,7 +27,7 @@ from seal_ir.baselines.dense.encoders import (
     question_encoder_fits,
 )
 from seal_ir.baselines.dense.encoding import PassageEncoder, _batches, encode, load_encoder
-from seal_ir.baselines.dense.index_dir import check_about, is_faiss_index, read_about
+from seal_ir.baselines.dense.index_dir import check_about, is_faiss_index
 from seal_ir.errors import IndexDirError, ModelError, UsageError
 from seal_ir.formats.collections.collection import Collection
 from seal_ir.records import Document

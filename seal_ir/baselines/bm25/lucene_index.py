@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from seal_ir.baselines.built_from import check_built_from
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.formats.collections.collection import Collection
-from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import scratch_folder
 from seal_ir.pyserini_plugin import build_lucene_index
@@ -59,23 +58,5 @@ def build(collection: Collection, source: Source, lucene: Path, threads: int = 1
 
 
 def check_source(lucene: Path, source: Source) -> None:
-    """Refuse an index that was built from something else; one that we did not build passes.
-
-    Raises:
-        IndexDirError: what it was built from cannot be read.
-        UsageError: it was built from another collection, or with other options.
-    """
-    if not (lucene / ABOUT).is_file():
-        return
-    try:
-        built = dict(json.loads((lucene / ABOUT).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise IndexDirError(
-            f"{lucene / ABOUT}: damaged ({error}); remove the index and build it again"
-        ) from error
-    for name, wanted in asdict(source).items():
-        if built.get(name) != wanted:
-            raise UsageError(
-                f"{lucene}: built with {name} {shown(built.get(name))}, not {shown(wanted)}; "
-                "name another --lucene, or leave out --input"
-            )
+    """Refuse an index that was built from something else; see `check_built_from`."""
+    check_built_from(lucene, asdict(source), "name another --lucene, or leave out --input")

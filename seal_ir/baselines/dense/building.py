@@ -21,13 +21,14 @@ import numpy as np
 
 from seal_ir.arrays import Floats
 from seal_ir.baselines.dense.encoding import PassageEncoder, encode
-from seal_ir.baselines.dense.index_dir import ABOUT, DOCIDS, INDEX, check_faiss
+from seal_ir.baselines.dense.index_dir import DOCIDS, INDEX, check_faiss
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.index.replacing import working_folder
 from seal_ir.progress import Progress
 from seal_ir.records import Document
+from seal_ir.search.bm25 import ABOUT
 
 BLOCK = 2048  # documents that are lost at most when a build is stopped
 
