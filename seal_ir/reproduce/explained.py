@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from seal_ir.config import preset
@@ -35,16 +35,16 @@ class KeyShare:
     Attributes:
         ngram: what it says; titles are marked, see `ngram_text`.
         kind: which prompt the model was answering.
+        share: its part of the score.
         logprob: natural log of P(n|q).
         count: F(n) in the whole index.
-        share: its part of the score.
     """
 
     ngram: str
     kind: str
+    share: float
     logprob: float
     count: int
-    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def _of_row(row: Row, topics: Topics, questions: Sequence[Query], index: Index) 
 def _shares(ranked: Ranked, index: Index) -> list[KeyShare]:
     def told(item: ScoredKey) -> KeyShare:
         ngram = ngram_text(index, item.key.symbols)
-        return KeyShare(ngram, item.key.kind, item.key.logprob, item.key.count, item.weight)
+        return KeyShare(ngram, item.key.kind, item.weight, item.key.logprob, item.key.count)
 
     return sorted(map(told, ranked.matched), key=lambda share: (-share.share, share.ngram))
 
@@ -195,14 +195,5 @@ def _record(explained: Explained) -> dict[str, Any]:
         "docid": explained.docid or None,
         "title": explained.title,
         "score": explained.score,
-        "keys": [
-            {
-                "ngram": key.ngram,
-                "kind": key.kind,
-                "share": key.share,
-                "logprob": key.logprob,
-                "count": key.count,
-            }
-            for key in explained.keys
-        ],
+        "keys": [asdict(key) for key in explained.keys],
     }

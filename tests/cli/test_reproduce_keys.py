@@ -111,7 +111,7 @@ def test_a_system_without_a_document_says_so(call: Runner, tmp_path: Path, index
 def test_an_ngram_of_backticks_and_bars_stays_code_of_markdown(tmp_path: Path) -> None:
     (tmp_path / "keys.toml").write_text(HEAD + ENCODE + ROWS, encoding="utf-8")
     spec = read_spec(tmp_path / "keys.toml", tmp_path, Places(None, tmp_path, tmp_path))
-    key = KeyShare(" a ``b`|\nc", BODY, -1.0, 1234, 0.5)
+    key = KeyShare(" a ``b`|\nc", BODY, 0.5, -1.0, 1234)
     found = Explained("S", "two", Query("a", "?"), "d1", "", 0.5, [key])
     lines = as_markdown(spec, [found], []).splitlines()
     assert lines[4] == "S: d1, score 0.50, 1 key"

@@ -134,7 +134,7 @@ def _batches(lengths: Sequence[int], n_tokens: int) -> Iterator[slice]:
 
 @torch.inference_mode()
 def _read(encoder: PassageEncoder, ids: Sequence[Sequence[int]]) -> Floats:
-    """Floats of sequences of token ids, the last of them the longest: float32 [n, dimension]."""
+    """Vectors of sequences of token ids, the last of them the longest: float32 [n, dimension]."""
     lengths = torch.tensor([len(tokens) for tokens in ids])
     mask = torch.arange(int(lengths[-1])) < lengths[:, None]
     tokens = torch.full(mask.shape, encoder.tokenizer.pad_token_id or 0)
