@@ -193,6 +193,24 @@ def test_in_our_tables_recording_changes_lines_of_figures_only(
         }
 
 
+@pytest.mark.parametrize("name", ["demo", "nq-10k", "real", "ablation-real"])
+def test_in_our_tables_recording_the_same_figures_changes_no_byte(
+    places: Places, tmp_path: Path, name: str
+) -> None:
+    before = (ROOT / "eval" / f"{name}.toml").read_bytes()
+    path = tmp_path / f"{name}.toml"
+    path.write_bytes(before)
+    spec = spec_of(path, places)
+    cells = [
+        (row.system, topics, measure, value)
+        for row in spec.rows
+        for topics, of_set in row.recorded.items()
+        for measure, value in of_set.items()
+    ]
+    assert recorded.record(path, spec, figures(*cells)) == len(cells) > 30
+    assert path.read_bytes() == before
+
+
 def test_a_file_that_was_damaged_meanwhile_is_left_alone(places: Places, tmp_path: Path) -> None:
     spec = spec_of(path := write_table(tmp_path, two()), places)
     path.write_text("title =", encoding="utf-8")
