@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,16 +11,16 @@ from seal_ir.command import check_options, run
 from seal_ir.errors import SealError, UsageError
 from seal_ir.eval.significance import Resampling
 from seal_ir.formats.io.files import atomic_writer
-from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.resolve import Places
 from seal_ir.options import CommandParser, add_threads
 from seal_ir.reproduce import explained, plots, recorded, writing
 from seal_ir.reproduce.figures import Measured, check_questions, measure, write_topics
 from seal_ir.reproduce.layout import lacking
 from seal_ir.reproduce.pages import insert, read_page, write_pages
-from seal_ir.reproduce.plan import Plan, check_reached, chosen, imported, make_plan, stale
+from seal_ir.reproduce.plan import Plan, check_reached, chosen, imported, make_plan
 from seal_ir.reproduce.reading import read_spec
-from seal_ir.reproduce.spec import Step, TableSpec
+from seal_ir.reproduce.spec import TableSpec
+from seal_ir.reproduce.steps import perform_steps
 
 # What a table is written as: the format's name, the file's suffix, the writer.
 _FORMATS = {
@@ -92,7 +88,7 @@ def main(arguments: list[str]) -> int:
     for topics in plan.topics:
         write_topics(topics, places)
         check_questions(spec, topics, places)
-    timings = _performed(spec, plan, fresh=args.fresh, threads=args.threads)
+    timings = perform_steps(spec, plan, fresh=args.fresh, threads=args.threads)
     if spec.n_keys:
         _write_keys(args, spec, plan, places)
         return 0
@@ -154,49 +150,6 @@ def _compare_with_recorded(args: argparse.Namespace, spec: TableSpec, measured: 
             f"{args.table}: {len(drifts)} of its figures were recorded otherwise, by more than the tolerance;"
             " find out why, or --record the new ones"
         )
-
-
-def _performed(spec: TableSpec, plan: Plan, *, fresh: bool, threads: int) -> dict[str, float]:
-    """Performs the steps that are stale, or all; returns the seconds of all that ever were, by command."""
-    timings = _timings(spec)
-    for step in plan.steps:
-        if fresh or stale(step, spec):
-            timings[str(step)] = _perform(step, threads)
-            _save_timings(spec, timings)
-    return timings
-
-
-def _perform(step: Step, threads: int) -> float:
-    """Runs a step, whose number of threads is `threads` by default; returns the seconds it took."""
-    print(f"$ {step}", file=sys.stderr)
-    started = time.monotonic()
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}  # see `default_threads`
-    code = subprocess.run(step.command, stdout=sys.stderr, env=environment, check=False).returncode
-    if code != 0:
-        raise SealError(f"exit code {code} from: {step}")
-    missing = [path for path in step.makes if not path.exists()]
-    if missing:
-        raise SealError(f"{missing[0]}: not there after the command that makes it: {step}")
-    seconds = time.monotonic() - started
-    print(f"# {seconds:.0f} s", file=sys.stderr)
-    return seconds
-
-
-def _timings(spec: TableSpec) -> dict[str, float]:
-    """Seconds of the steps that were performed before, by command."""
-    path = spec.folder / "steps.json"
-    try:
-        return {str(name): float(seconds) for name, seconds in json.loads(path.read_text("utf-8")).items()}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, AttributeError, TypeError) as error:
-        raise SealError(f"{path}: no timings ({error}); remove it") from error
-
-
-def _save_timings(spec: TableSpec, timings: dict[str, float]) -> None:
-    with atomic_writer(spec.folder / "steps.json") as file:
-        file.write(json_file(timings))
-        file.write("\n")
 
 
 if __name__ == "__main__":
