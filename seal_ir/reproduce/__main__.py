@@ -96,9 +96,14 @@ def main(arguments: list[str]) -> int:
     if not measured.figures:
         raise _nothing(args, spec, plan)
     _write(args, spec, measured, plan)
+    n_drifts = _compare_with_recorded(args, spec, measured)
     for line in write_pages(spec, measured, plan.lacks, is_part=is_part, recording=args.record):
         print(line, file=sys.stderr)
-    _compare_with_recorded(args, spec, measured)
+    if n_drifts and not args.record:
+        raise SealError(
+            f"{args.table}: {n_drifts} of its figures were recorded otherwise, by more than the tolerance;"
+            " find out why, or --record the new ones"
+        )
     return 0
 
 
@@ -137,19 +142,15 @@ def _nothing(args: argparse.Namespace, spec: TableSpec, plan: Plan) -> SealError
     return SealError(f"{args.table}: nothing to show; {'; '.join(lacking(spec, plan.lacks))}")
 
 
-def _compare_with_recorded(args: argparse.Namespace, spec: TableSpec, measured: Measured) -> None:
-    """Names the figures that have drifted; records the new ones where that was asked for, else fails."""
+def _compare_with_recorded(args: argparse.Namespace, spec: TableSpec, measured: Measured) -> int:
+    """Names the figures that have drifted, and returns their number; records the new ones if asked to."""
     drifts = recorded.drifts(spec, measured)
     for line in drifts:
         print(line, file=sys.stderr)
     if args.record:
         n = recorded.record(args.table, spec, measured)
         print(f"{n} figures recorded in {args.table}", file=sys.stderr)
-    elif drifts:
-        raise SealError(
-            f"{args.table}: {len(drifts)} of its figures were recorded otherwise, by more than the tolerance;"
-            " find out why, or --record the new ones"
-        )
+    return len(drifts)
 
 
 if __name__ == "__main__":
