@@ -66,9 +66,9 @@ def write_again(
             record = record_of(document)
             record[field] = value_of(document, record)
             line = json_line(record)
-            stream.write(
-                f"{line if is_text(line) else json_line(record, ascii_only=True)}\n"
-            )  # half a surrogate stays an escape
+            if not is_text(line):  # half a surrogate stays an escape
+                line = json_line(record, ascii_only=True)
+            stream.write(f"{line}\n")
 
 
 @contextmanager

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,22 +11,23 @@ from seal_ir.command import CommandParser, add_threads, check_options, run
 from seal_ir.errors import SealError, UsageError
 from seal_ir.eval.significance import Resampling
 from seal_ir.formats.io.files import atomic_writer
-from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.resolve import Places
-from seal_ir.reproduce import explained, layouts, outputs, plots, recorded
+from seal_ir.reproduce import explained, plots, recorded, writing
 from seal_ir.reproduce.figures import Measured, check_questions, measure, write_topics
-from seal_ir.reproduce.inserting import insert, read_page
-from seal_ir.reproduce.plan import Plan, check_reached, chosen, imported, make_plan, stale
-from seal_ir.reproduce.reading import read_table
-from seal_ir.reproduce.spec import Step, TableSpec
+from seal_ir.reproduce.layout import lacking
+from seal_ir.reproduce.pages import insert, read_page, write_pages
+from seal_ir.reproduce.plan import Plan, check_reached, chosen, imported, make_plan
+from seal_ir.reproduce.reading import read_spec
+from seal_ir.reproduce.spec import TableSpec
+from seal_ir.reproduce.steps import perform_steps
 
 # What a table is written as: the format's name, the file's suffix, the writer.
 _FORMATS = {
-    "text": ("txt", layouts.as_text),
-    "markdown": ("md", layouts.as_markdown),
-    "latex": ("tex", layouts.as_latex),
-    "csv": ("csv", outputs.as_csv),
-    "json": ("json", outputs.as_json),
+    "text": ("txt", writing.as_text),
+    "markdown": ("md", writing.as_markdown),
+    "latex": ("tex", writing.as_latex),
+    "csv": ("csv", writing.as_csv),
+    "json": ("json", writing.as_json),
 }
 # A table of keys likewise.
 _FORMATS_OF_KEYS = {
@@ -57,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--output", type=Path, default=Path("runs/eval"), help="folder of runs and results (%(default)s)")
     add("--fresh", action="store_true", help="make runs again that are there already")
     add("--format", default="text", choices=tuple(_FORMATS), help="of the table on stdout (%(default)s)")
-    add("--into", type=Path, help="also put the table into this Markdown page, as in README.md")
+    add("--into", type=Path, help="also put the table into this other Markdown page")
     add("--record", action="store_true", help="write what was measured into the table file")
     add_threads(parser, "of each command, unless the table's file says how many")
     add("--plots", action="store_true", help="also draw OUTPUT/TABLE.*.png and .svg (needs matplotlib)")
@@ -77,19 +74,20 @@ def main(arguments: list[str]) -> int:
     if args.record and args.run:
         raise UsageError("--record does not go with --run: figures of other files are not the table's")
     places, options = Places.from_environment(), Resampling(seed=args.seed)
-    spec = read_table(args.table, args.output, places)
+    spec = read_spec(args.table, args.output, places)
     if spec.n_keys and (args.run or args.record or args.plots or args.format not in _FORMATS_OF_KEYS):
         told = "--run, --record and --plots are for figures, and --format is text, markdown or json"
         raise UsageError(f"{args.table}: a table of keys; {told}")
     check_reached(spec, args.table, places.cache)
-    if args.into is not None:
-        read_page(args.into, spec.name)
+    is_part = bool(args.systems or args.run)
+    for path in [*(page.file for page in spec.pages if not is_part), *filter(None, [args.into])]:
+        read_page(path, spec.name)
     spec = chosen(imported(spec, args.run), args.systems or ["*"])
     plan = make_plan(spec, places.cache)
     for topics in plan.topics:
         write_topics(topics, places)
         check_questions(spec, topics, places)
-    timings = _performed(spec, plan, fresh=args.fresh, threads=args.threads)
+    timings = perform_steps(spec, plan, fresh=args.fresh, threads=args.threads)
     if spec.n_keys:
         _write_keys(args, spec, plan, places)
         return 0
@@ -97,7 +95,14 @@ def main(arguments: list[str]) -> int:
     if not measured.figures:
         raise _nothing(args, spec, plan)
     _write(args, spec, measured, plan)
-    _compare_with_recorded(args, spec, measured)
+    n_drifts = _compare_with_recorded(args, spec, measured)
+    for line in write_pages(spec, measured, plan.lacks, is_part=is_part, recording=args.record):
+        print(line, file=sys.stderr)
+    if n_drifts and not args.record:
+        raise SealError(
+            f"{args.table}: {n_drifts} of its figures were recorded otherwise, by more than the tolerance;"
+            " find out why, or --record the new ones"
+        )
     return 0
 
 
@@ -133,65 +138,18 @@ def _put(args: argparse.Namespace, spec: TableSpec, texts: Mapping[str, tuple[st
 
 
 def _nothing(args: argparse.Namespace, spec: TableSpec, plan: Plan) -> SealError:
-    return SealError(f"{args.table}: nothing to show; {'; '.join(layouts.lacking(spec, plan.lacks))}")
+    return SealError(f"{args.table}: nothing to show; {'; '.join(lacking(spec, plan.lacks))}")
 
 
-def _compare_with_recorded(args: argparse.Namespace, spec: TableSpec, measured: Measured) -> None:
-    """Names the figures that have drifted; records the new ones where that was asked for, else fails."""
+def _compare_with_recorded(args: argparse.Namespace, spec: TableSpec, measured: Measured) -> int:
+    """Names the figures that have drifted, and returns their number; records the new ones if asked to."""
     drifts = recorded.drifts(spec, measured)
     for line in drifts:
         print(line, file=sys.stderr)
     if args.record:
         n = recorded.record(args.table, spec, measured)
         print(f"{n} figures recorded in {args.table}", file=sys.stderr)
-    elif drifts:
-        raise SealError(
-            f"{args.table}: {len(drifts)} of its figures were recorded otherwise, by more than the tolerance;"
-            " find out why, or --record the new ones"
-        )
-
-
-def _performed(spec: TableSpec, plan: Plan, *, fresh: bool, threads: int) -> dict[str, float]:
-    """Performs the steps that are stale, or all; returns the seconds of all that ever were, by command."""
-    timings = _timings(spec)
-    for step in plan.steps:
-        if fresh or stale(step, spec):
-            timings[str(step)] = _perform(step, threads)
-            _save_timings(spec, timings)
-    return timings
-
-
-def _perform(step: Step, threads: int) -> float:
-    """Runs a step, whose number of threads is `threads` by default; returns the seconds it took."""
-    print(f"$ {step}", file=sys.stderr)
-    started = time.monotonic()
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}  # see `default_threads`
-    code = subprocess.run(step.command, stdout=sys.stderr, env=environment, check=False).returncode
-    if code != 0:
-        raise SealError(f"exit code {code} from: {step}")
-    missing = [path for path in step.makes if not path.exists()]
-    if missing:
-        raise SealError(f"{missing[0]}: not there after the command that makes it: {step}")
-    seconds = time.monotonic() - started
-    print(f"# {seconds:.0f} s", file=sys.stderr)
-    return seconds
-
-
-def _timings(spec: TableSpec) -> dict[str, float]:
-    """Seconds of the steps that were performed before, by command."""
-    path = spec.folder / "steps.json"
-    try:
-        return {str(name): float(seconds) for name, seconds in json.loads(path.read_text("utf-8")).items()}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, AttributeError, TypeError) as error:
-        raise SealError(f"{path}: no timings ({error}); remove it") from error
-
-
-def _save_timings(spec: TableSpec, timings: dict[str, float]) -> None:
-    with atomic_writer(spec.folder / "steps.json") as file:
-        file.write(json_file(timings))
-        file.write("\n")
+    return len(drifts)
 
 
 if __name__ == "__main__":

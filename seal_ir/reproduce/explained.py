@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from seal_ir.config import preset
@@ -17,7 +17,7 @@ from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.reader import Index
 from seal_ir.rank.ranker import rank
 from seal_ir.records import QUERY, Query, Ranked, ScoredKey
-from seal_ir.reproduce.layouts import lacking
+from seal_ir.reproduce.layout import lacking
 from seal_ir.reproduce.plan import Lack
 from seal_ir.reproduce.spec import Row, TableSpec, Topics
 from seal_ir.search.stored import StoredKeys
@@ -35,16 +35,16 @@ class KeyShare:
     Attributes:
         ngram: what it says; titles are marked, see `ngram_text`.
         kind: which prompt the model was answering.
+        share: its part of the score.
         logprob: natural log of P(n|q).
         count: F(n) in the whole index.
-        share: its part of the score.
     """
 
     ngram: str
     kind: str
+    share: float
     logprob: float
     count: int
-    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def as_text(spec: TableSpec, found: Sequence[Explained], lacks: Sequence[Lack]) 
         if i == 0 or found[i - 1].question != explained.question:
             lines += ["", f"{explained.question.id}: {explained.question.text}"]
         lines += ["", _heading(explained, spec.n_keys)]
-        lines += aligned(_grid(explained, spec.n_keys, json_quoted), n_words=2) if explained.keys else []
+        lines += aligned(_grid(explained, spec.n_keys, json_line), n_words=2) if explained.keys else []
     lines += ["", *(f"# {line}" for line in [*_notes(spec), *lacking(spec, lacks)])]
     return "\n".join(lines) + "\n"
 
@@ -128,11 +128,6 @@ def as_json(spec: TableSpec, found: Sequence[Explained], lacks: Sequence[Lack]) 
     return json_file(value)
 
 
-def json_quoted(ngram: str) -> str:
-    """The n-gram in quotation marks, so that its leading space is seen, on one line."""
-    return json_line(ngram)
-
-
 def _of_row(row: Row, topics: Topics, questions: Sequence[Query], index: Index) -> Iterator[Explained]:
     config = preset(row.preset)
     stored = StoredKeys(row.runs[topics.name], index, questions, [config])
@@ -149,7 +144,7 @@ def _of_row(row: Row, topics: Topics, questions: Sequence[Query], index: Index) 
 def _shares(ranked: Ranked, index: Index) -> list[KeyShare]:
     def told(item: ScoredKey) -> KeyShare:
         ngram = ngram_text(index, item.key.symbols)
-        return KeyShare(ngram, item.key.kind, item.key.logprob, item.key.count, item.weight)
+        return KeyShare(ngram, item.key.kind, item.weight, item.key.logprob, item.key.count)
 
     return sorted(map(told, ranked.matched), key=lambda share: (-share.share, share.ngram))
 
@@ -179,7 +174,7 @@ def _grid(explained: Explained, n_keys: int, quoted: Callable[[str], str]) -> Gr
 
 def _code(ngram: str) -> str:
     """The quoted n-gram as code of Markdown, whatever backticks it has."""
-    text = json_quoted(ngram)
+    text = json_line(ngram)
     fence = "`"
     while fence in text:
         fence += "`"
@@ -200,14 +195,5 @@ def _record(explained: Explained) -> dict[str, Any]:
         "docid": explained.docid or None,
         "title": explained.title,
         "score": explained.score,
-        "keys": [
-            {
-                "ngram": key.ngram,
-                "kind": key.kind,
-                "share": key.share,
-                "logprob": key.logprob,
-                "count": key.count,
-            }
-            for key in explained.keys
-        ],
+        "keys": [asdict(key) for key in explained.keys],
     }

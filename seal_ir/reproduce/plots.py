@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from seal_ir.errors import UsageError
 from seal_ir.reproduce.costs import LABELS, index_gb, search_cost
 from seal_ir.reproduce.figures import Figure, Measured
-from seal_ir.reproduce.layouts import label
+from seal_ir.reproduce.layout import label
 from seal_ir.reproduce.spec import TableSpec, Topics
 
 if TYPE_CHECKING:
@@ -179,10 +179,8 @@ def _draw_lines(axes: Axes, points: Sequence[Point]) -> None:
     """A line for each system, with its intervals; what was published is dashed, in the same colour."""
     systems = list(dict.fromkeys(point.system for point in points))
     for i, system in enumerate(systems):
-        colour, aside = (
-            f"C{i % 10}",
-            _ASIDE ** (i - (len(systems) - 1) / 2),
-        )  # so that no interval hides another
+        colour = f"C{i % 10}"
+        aside = _ASIDE ** (i - (len(systems) - 1) / 2)  # so that no interval hides another
         own = [p for p in points if p.system == system and not p.published]
         if own:
             xs, ys = [p.x * aside for p in own], [p.y for p in own]

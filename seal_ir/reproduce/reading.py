@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+import sys
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from seal_ir.config import PRESETS
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.resolve import Places
-from seal_ir.reproduce.placeholders import context_of
-from seal_ir.reproduce.sections import all_topics, row_of, steps_of
-from seal_ir.reproduce.spec import TableSpec
-from seal_ir.reproduce.values import Fields
+from seal_ir.reproduce.costs import LABELS
+from seal_ir.reproduce.fields import Context, Fields, context_of
+from seal_ir.reproduce.needs import DATA
+from seal_ir.reproduce.spec import NO_DATA, Page, Row, Step, TableSpec, Topics
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-def read_table(path: Path, results: Path, places: Places) -> TableSpec:
+def read_spec(path: Path, results: Path, places: Places) -> TableSpec:
     """The table of a TOML file; nothing is written, and no topics are read.
 
     Raises:
@@ -27,15 +34,15 @@ def read_table(path: Path, results: Path, places: Places) -> TableSpec:
         raise InputError(f"{path}: not a table: {error}") from error
     table = Fields(str(path), values).only(
         *("title", "note", "source", "index", "measures", "baseline", "compare", "tolerance", "keys"),
-        *("need", "topics", "step", "row"),
+        *("need", "topics", "step", "row", "page"),
     )
     folder, n_keys = results / path.stem, _n_keys(table)
     context = context_of(table, path, folder, places, has_keys=n_keys > 0)
-    topics = all_topics(table, context)
-    steps = tuple(step for fields in table.sections("step") for step in steps_of(fields, context, topics))
+    topics = _all_topics(table, context)
+    steps = tuple(step for fields in table.sections("step") for step in _steps_of(fields, context, topics))
     made = frozenset(path for step in steps for path in step.makes)
     tolerance = table.number("tolerance", 0.0)
-    rows = tuple(row_of(fields, context, topics, made, tolerance) for fields in table.sections("row"))
+    rows = tuple(_row_of(fields, context, topics, made, tolerance) for fields in table.sections("row"))
     spec = TableSpec(
         name=path.stem,
         title=table.text("title"),
@@ -49,6 +56,7 @@ def read_table(path: Path, results: Path, places: Places) -> TableSpec:
         steps=steps,
         rows=rows,
         n_keys=n_keys,
+        pages=tuple(_page(fields, path.parent, rows, topics) for fields in table.sections("page")),
     )
     _check(table, spec)
     _check_keys(table, spec)
@@ -66,6 +74,8 @@ def _check_keys(table: Fields, spec: TableSpec) -> None:
     """Refuses a table of keys that has figures too, and presets where they are not asked for, or unknown."""
     if spec.n_keys and (spec.baseline or any(topics.measures for topics in spec.topics) or not spec.index):
         raise InputError(f"{table.where}: a table of keys has an index, and neither measures nor baseline")
+    if spec.n_keys and spec.pages:
+        raise InputError(f"{table.where}: [[page]] is for figures; put a table of keys into a page by --into")
     for number, row in enumerate(spec.rows, start=1):
         if spec.n_keys and row.runs and row.preset not in PRESETS:
             known = ", ".join(PRESETS)
@@ -89,3 +99,188 @@ def _check(table: Fields, spec: TableSpec) -> None:
             raise InputError(f"{table.where}: {shown(system)} is compared, but no row is called so")
     if spec.compare and not spec.baseline:
         raise InputError(f"{table.where}: 'baseline' is missing; compare names what is compared with it")
+
+
+def _all_topics(table: Fields, context: Context) -> tuple[Topics, ...]:
+    """The sets of topics; without any, one that is called as the table and has its measures.
+
+    Raises:
+        InputError: a section has a fault, or two have the same name.
+    """
+    sections = table.sections("topics")
+    if not sections:  # a table of sizes and the like
+        if not table.texts("measures"):
+            raise InputError(f"{table.where}: 'topics' is missing; write [[topics]] with name and measures")
+        sections = [Fields(table.where, {"name": context.path.stem, "topics": "", **_measures(table)})]
+    elif "measures" in table.values:
+        raise InputError(f"{table.where}: measures belong to [[topics]]; move them there")
+    found: list[Topics] = []
+    for fields in sections:
+        topics = _topics(fields, context, {known.name: known for known in found})
+        if topics.name in {known.name for known in found}:
+            raise InputError(f"{fields.where}: {shown(topics.name)} comes twice; names differ")
+        found.append(topics)
+    return tuple(found)
+
+
+def _measures(table: Fields) -> dict[str, list[str]]:
+    return {"measures": list(table.texts("measures"))}
+
+
+def _topics(fields: Fields, context: Context, before: Mapping[str, Topics]) -> Topics:
+    fields.only(
+        *("name", "label", "topics", "sample", "within", "mean_of", "answers", "qrels"),
+        *("pages", "measures", "needs"),
+    )
+    name, within, mean_of = fields.text("name"), fields.text("within", ""), fields.texts("mean_of")
+    if not _NAME.fullmatch(name):
+        raise InputError(f"{fields.where}: name is {shown(name)}; use letters, digits, '.', '_' and '-'")
+    for other in (within, *mean_of):
+        if other and other not in before:
+            raise InputError(f"{fields.where}: {shown(other)} is no set of topics above this one")
+    measures = fields.texts("measures")
+    if context.has_keys and not measures and not mean_of and not within:
+        pass  # its runs are keys, which are shown and not measured
+    elif not measures or len(set(measures)) < len(measures):
+        fault = "holds one twice" if measures else "is missing"
+        raise InputError(f"{fields.where}: 'measures' {fault}; name each once, such as AnswerAccuracy@20")
+    source = before[within].source if within else "" if mean_of else fields.text("topics", name)
+    sample, folder = fields.text("sample", ""), context.folder / name
+    return Topics(
+        name=name,
+        label=fields.text("label", name),
+        source=context.filled(fields, source),
+        sample=context.path.parent / context.filled(fields, sample) if sample else None,
+        within=within,
+        mean_of=mean_of,
+        answers=context.filled(fields, fields.text("answers", "")),
+        qrels=context.filled(fields, fields.text("qrels", "")),
+        pages=fields.flag("pages"),
+        measures=measures,
+        needs=context.needed(fields),
+        folder=folder,
+        runs=before[within].runs if within else folder,
+    )
+
+
+def _steps_of(fields: Fields, context: Context, topics: Sequence[Topics]) -> list[Step]:
+    """The step; one that names {topics} or {out} is done for each set of topics, or for those it lists.
+
+    Raises:
+        InputError: the section has a fault.
+    """
+    fields.only("command", "makes", "needs", "for")
+    command, wanted = fields.text("command"), fields.texts("for")
+    own = {known.name: known for known in topics if known.source and not known.within}
+    unknown = [name for name in wanted if name not in own]
+    if unknown:
+        raise InputError(f"{fields.where}: for: {shown(unknown[0])} is no set of topics with runs of its own")
+    if not fields.texts("makes"):
+        raise InputError(f"{fields.where}: 'makes' is missing; name the files that the command writes")
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"{fields.where}: command: {error}") from error
+    each = any("{topics}" in text or "{out}" in text for text in (*words, *fields.texts("makes")))
+    targets: list[Topics | None] = [own[name] for name in wanted or own] if each else [None]
+    return [_step(fields, context, words, target) for target in targets]
+
+
+def _step(fields: Fields, context: Context, words: Sequence[str], target: Topics | None) -> Step:
+    filled = [context.filled(fields, word, target) for word in words]
+    needs = (*context.needed(fields), *(() if target is None else target.needs))
+    if any(NO_DATA in word for word in filled):
+        needs = (*needs, DATA)
+    return Step(
+        command=(sys.executable, *filled),
+        makes=context.paths(fields, "makes", target),
+        needs=tuple(dict.fromkeys(needs)),
+        topics="" if target is None else target.name,
+    )
+
+
+def _row_of(
+    fields: Fields, context: Context, topics: Sequence[Topics], made: frozenset[Path], tolerance: float
+) -> Row:
+    """The row.
+
+    Args:
+        fields: its section.
+        context: see `context_of`.
+        topics: the sets of the table.
+        made: all files that steps make.
+        tolerance: the table's, which its own replaces.
+
+    Raises:
+        InputError: the section has a fault, or no step makes its run.
+    """
+    fields.only(
+        "system", "run", "published", "measured", "tolerance", "source", "missing", "size_of", "preset"
+    )
+    system, run, missing = fields.text("system"), fields.text("run", ""), fields.text("missing", "")
+    size_of = context.paths(fields, "size_of")
+    runs = {known.name: known.runs / run for known in topics if run and known.source}
+    runs = {name: path for name, path in runs.items() if path in made}
+    if run and not runs:
+        raise InputError(f"{fields.where}: no step makes {run}, the run of {shown(system)}")
+    if run and missing:
+        raise InputError(
+            f"{fields.where}: has both run and missing; what a run lacks, its steps say in needs"
+        )
+    if not run and not missing and not size_of:
+        raise InputError(f"{fields.where}: 'run' is missing; without one, say in 'missing' what it lacks")
+    return Row(
+        system=system,
+        runs=runs,
+        published=_figures(fields, "published", topics),
+        source=fields.text("source", ""),
+        missing=missing,
+        size_of=size_of,
+        recorded=_figures(fields, "measured", topics),
+        tolerance=fields.number("tolerance", tolerance),
+        preset=fields.text("preset", ""),
+    )
+
+
+def _page(fields: Fields, folder: Path, rows: Sequence[Row], topics: Sequence[Topics]) -> Page:
+    """The page; what a short form does not name, it has all of."""
+    fields.only("file", "note", "systems", "topics", "measures")
+    file = Path(os.path.normpath(folder / fields.text("file")))
+    known = {
+        "systems": [row.system for row in rows],
+        "topics": [known.name for known in topics],
+        "measures": list(dict.fromkeys(name for known in topics for name in known.measures)),
+    }
+    parts = {key: fields.texts(key) for key in known}
+    for key, names in parts.items():
+        for name in names:
+            if name not in known[key]:
+                raise InputError(f"{fields.where}: {shown(name)} is none of the table's {key}")
+    if not any(parts.values()):
+        if "note" in fields.values:
+            raise InputError(f"{fields.where}: note is for a short form; the whole table has its own")
+        return Page(file)
+    return Page(
+        file, fields.text("note", ""), **{key: names or tuple(known[key]) for key, names in parts.items()}
+    )
+
+
+def _figures(fields: Fields, key: str, topics: Sequence[Topics]) -> dict[str, dict[str, float]]:
+    """Figures by set and measure: shares are written in percent, costs in the unit of their measure."""
+    given = fields.section(key)
+    if not given.values:
+        return {}
+    if len(topics) == 1 and not any(isinstance(value, dict) for value in given.values.values()):
+        by_set = {topics[0].name: given}
+    else:
+        by_set = {name: given.section(name) for name in given.values}
+    measures = {known.name: known.measures for known in topics}
+    found: dict[str, dict[str, float]] = {}
+    for name, figures in by_set.items():
+        if name not in measures:
+            raise InputError(f"{given.where}: {shown(name)} is no set of topics of this table")
+        figures.only(*measures[name])
+        found[name] = {
+            measure: figures.number(measure) / (1 if measure in LABELS else 100) for measure in figures.values
+        }
+    return found

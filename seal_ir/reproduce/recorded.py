@@ -1,4 +1,8 @@
-"""Figures that a table file keeps of what was last measured: compared with fresh ones, and written there."""
+"""Figures that a table file keeps of what was last measured: compared with fresh ones, and written there.
+
+Lines of the file are edited as text: tomlkit (0.15.2), which else keeps remarks and layout, puts [[step]] and
+[[row]] sections that alternate into two groups.
+"""
 
 from __future__ import annotations
 

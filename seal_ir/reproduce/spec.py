@@ -100,6 +100,29 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Page:
+    """A Markdown page that the table stands in: the whole table, or a short form with some of its rows.
+
+    Attributes:
+        file: the page.
+        note: a remark below a short form, or "".
+        systems, topics, measures: the rows, sets and measures of a short form, in its order; () for the whole
+            table.
+    """
+
+    file: Path
+    note: str = ""
+    systems: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
+
+    @property
+    def is_short(self) -> bool:
+        """Whether only a part of the table stands there."""
+        return bool(self.systems)
+
+
+@dataclass(frozen=True, slots=True)
 class TableSpec:
     """What a table file says, with its placeholders filled in.
 
@@ -114,6 +137,7 @@ class TableSpec:
         compare: the systems that are; () for all others.
         topics, steps, rows: in order.
         n_keys: how many keys of each best document are shown, in a table of keys; 0 in one of figures.
+        pages: where it stands.
     """
 
     name: str
@@ -128,3 +152,4 @@ class TableSpec:
     steps: tuple[Step, ...]
     rows: tuple[Row, ...]
     n_keys: int = 0
+    pages: tuple[Page, ...] = ()

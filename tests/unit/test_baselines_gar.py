@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.baselines import gar
-from seal_ir.baselines.bm25 import Bm25Config
-from seal_ir.baselines.gar import GarConfig, named_expansions, read_expanded, search_expanded
+from seal_ir.baselines.gar import searching
+from seal_ir.baselines.gar.expanded import named_expansions, read_expanded
+from seal_ir.baselines.gar.searching import GarConfig, search_expanded
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.topics.reading import read_topics
 from seal_ir.records import Hit, Query
+from seal_ir.search.bm25 import Bm25Config
 
 TOPICS = [Query("7", "who is the owner"), Query("3", "Where is  Etna"), Query("0", "")]
 
@@ -73,7 +74,7 @@ def test_runs_are_fused_by_reciprocal_rank(monkeypatch: pytest.MonkeyPatch) -> N
         for topic in topics:
             yield topic, [Hit(name, 9.0 - n) for n, name in enumerate(ranked[topic.text])][: config.hits]
 
-    monkeypatch.setattr(gar, "search", fake)
+    monkeypatch.setattr(searching, "search", fake)
     topics = [Query("1", "q")]
     sets = [[Query("1", text)] for text in "xyz"]
     (found,) = search_expanded(Path("lucene"), topics, sets, GarConfig(Bm25Config(hits=10), rrf_k=60, hits=3))

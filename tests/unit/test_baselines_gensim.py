@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.baselines.gensim_bm25 import GensimConfig, build, check_gensim, search
 from seal_ir.baselines.gensim_bm25.__main__ import main
+from seal_ir.baselines.gensim_bm25.okapi import GensimConfig, build, check_gensim, search
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection
 from seal_ir.formats.runs.trec import read_run

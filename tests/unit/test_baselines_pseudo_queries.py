@@ -13,7 +13,7 @@ import torch
 
 from seal_ir.baselines.pseudo_queries import __main__ as pseudo_queries
 from seal_ir.baselines.pseudo_queries import writing
-from seal_ir.baselines.pseudo_queries.choosing import Counts, kept
+from seal_ir.baselines.pseudo_queries.choosing import QuestionCounts, kept
 from seal_ir.formats.topics.questions import question_words
 from seal_ir.formats.topics.reading import read_topics
 from tests.helpers import tiny
@@ -242,10 +242,10 @@ def test_faults(call: Runner, folder: Path, model: Path) -> None:
 
 
 def test_kept() -> None:
-    counts = Counts()
+    counts = QuestionCounts()
     assert kept(["A b?", " a  B", "c\nd", "", "e"], frozenset({"e"}), counts) == ["A b?", "c d"]
     assert kept(["E!", "é"], frozenset({"e"}), counts) == ["é"]
-    assert counts == Counts(2, 2, 3, repeated=2, excluded=2, excluded_words={"e"})
+    assert counts == QuestionCounts(2, 2, 3, repeated=2, excluded=2, excluded_words={"e"})
 
 
 def test_draws_follow_the_ten_likeliest() -> None:

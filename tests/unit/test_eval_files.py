@@ -15,7 +15,7 @@ from seal_ir.encode.options import parse
 from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce.costs import LABELS
 from seal_ir.reproduce.plan import check_reached, chosen, make_plan
-from seal_ir.reproduce.reading import read_table
+from seal_ir.reproduce.reading import read_spec
 from seal_ir.reproduce.spec import Step, TableSpec
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +31,7 @@ FOREIGN = ("seal_ir.pyserini_plugin",)  # hands its arguments to Pyserini
 
 def spec_of(name: str, tmp_path: Path) -> TableSpec:
     places = Places(tmp_path / "data", ROOT / "collections", tmp_path / "cache")
-    return read_table(ROOT / "eval" / f"{name}.toml", tmp_path / "results", places)
+    return read_spec(ROOT / "eval" / f"{name}.toml", tmp_path / "results", places)
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from seal_ir.baselines.bm25 import Bm25Config, search
 from seal_ir.baselines.run_command import (
     add_bm25_options,
     prepare_lucene,
@@ -15,6 +14,7 @@ from seal_ir.baselines.run_command import (
 )
 from seal_ir.command import run
 from seal_ir.pyserini_plugin import check_installed
+from seal_ir.search.bm25 import Bm25Config, search
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -8,13 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from seal_ir.baselines.built_from import read_about
 from seal_ir.baselines.dense.encoders import (
     DEFAULT_ENCODER,
     EncoderFiles,
     find_encoder,
     question_encoder_fits,
 )
-from seal_ir.baselines.dense.index_dir import check_about, is_faiss_index, read_about
+from seal_ir.baselines.dense.index_dir import check_about, is_faiss_index
 from seal_ir.baselines.dense.searching import DenseConfig, search
 from seal_ir.baselines.run_command import (
     collection_of,

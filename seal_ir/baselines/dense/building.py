@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from seal_ir.baselines.dense.encoding import PassageEncoder, encode
-from seal_ir.baselines.dense.index_dir import ABOUT, DOCIDS, INDEX, check_faiss
+from seal_ir.baselines.dense.index_dir import DOCIDS, INDEX, check_faiss
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection
 from seal_ir.formats.io.disk import unwritable
@@ -28,6 +28,7 @@ from seal_ir.formats.io.outputs import put_in_place
 from seal_ir.index.replacing import working_folder
 from seal_ir.progress import Progress
 from seal_ir.records import Document
+from seal_ir.search.bm25 import ABOUT
 
 BLOCK = 2048  # documents that are lost at most when a build is stopped
 
@@ -94,7 +95,7 @@ def _settings(encoder: PassageEncoder) -> dict[str, Any]:
     return {
         "family": files.family,
         "pooling": files.pooling,
-        "normalised": files.normalised,
+        "normalised": files.unit_length,
         "max_tokens": files.max_tokens,
         "dtype": str(encoder.dtype).removeprefix("torch."),
         "fingerprint": encoder.fingerprint,

@@ -31,7 +31,7 @@ class EncoderFiles:
         source: a local folder, or a hub name, as `from_pretrained` takes it.
         family: SENTENCE encodes passages and questions alike, DPR has a network for each.
         pooling: a sentence's vector is the MEAN of its tokens' or that of the first, CLS; of DPR, CLS.
-        normalised: whether vectors are brought to length 1.
+        unit_length: whether vectors are brought to length 1.
         max_tokens: what passages are cut to, special tokens included.
         max_positions: how many tokens the network has places for; None where its files do not say.
     """
@@ -40,7 +40,7 @@ class EncoderFiles:
     source: str
     family: str = SENTENCE
     pooling: str = MEAN
-    normalised: bool = False
+    unit_length: bool = False
     max_tokens: int = _MAX_TOKENS
     max_positions: int | None = None
 

@@ -49,7 +49,7 @@ class PassageEncoder:
     def fingerprint(self) -> str:
         """A digest of all that vectors depend on but the passages: weights, tokenizer, settings."""
         files = self.files
-        settings = (files.family, files.pooling, files.normalised, files.max_tokens, str(self.dtype))
+        settings = (files.family, files.pooling, files.unit_length, files.max_tokens, str(self.dtype))
         digest = hashlib.sha256(repr(settings).encode())
         definition = json.loads(self.tokenizer.backend_tokenizer.to_str())
         unset = dict.fromkeys(("truncation", "padding"))  # which every call sets anew
@@ -145,7 +145,7 @@ def _batches(lengths: Sequence[int], n_tokens: int) -> Iterator[slice]:
 
 @torch.inference_mode()
 def _read(encoder: PassageEncoder, ids: Sequence[Sequence[int]]) -> Floats:
-    """Floats of sequences of token ids, the last of them the longest: float32 [n, dimension]."""
+    """Vectors of sequences of token ids, the last of them the longest: float32 [n, dimension]."""
     lengths = torch.tensor([len(tokens) for tokens in ids])
     mask = torch.arange(int(lengths[-1])) < lengths[:, None]
     tokens = torch.full(mask.shape, encoder.tokenizer.pad_token_id or 0)
@@ -159,6 +159,6 @@ def _read(encoder: PassageEncoder, ids: Sequence[Sequence[int]]) -> Floats:
         vectors = (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
     else:
         vectors = output.last_hidden_state[:, 0].float()
-    if encoder.files.normalised:
+    if encoder.files.unit_length:
         vectors = torch.nn.functional.normalize(vectors)
     return np.asarray(vectors.cpu().numpy(), np.float32)

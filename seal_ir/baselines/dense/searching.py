@@ -108,4 +108,4 @@ def _pyserini_encoder(questions: EncoderFiles) -> tuple[str, dict[str, Any]]:
     """Pyserini's class for an encoder of questions, and its options."""
     if questions.family == DPR_QUESTION:
         return "DprQueryEncoder", {}
-    return "AutoQueryEncoder", {"pooling": questions.pooling, "l2_norm": questions.normalised}
+    return "AutoQueryEncoder", {"pooling": questions.pooling, "l2_norm": questions.unit_length}

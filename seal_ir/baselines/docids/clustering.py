@@ -42,7 +42,7 @@ def tree_paths(vectors: Floats, config: TreeConfig) -> Paths:
     """The path of each vector: the number of its cluster at each level, at last its number in a leaf.
 
     Plain k-means (squared Euclidean distance), as in DSI. No two paths are equal and none begins another.
-    Empty clusters get no number. Floats that k-means cannot tell apart, such as equal ones, are cut into
+    Empty clusters get no number. Vectors that k-means cannot tell apart, such as equal ones, are cut into
     runs in their order, as equal in size as can be. Faiss runs in one thread, so that the paths depend on
     the vectors and the config only.
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
-from seal_ir.baselines.expansions import KINDS, SENTENCES, TITLES, ExpansionConfig
+from seal_ir.baselines.expansions.texts import KINDS, SENTENCES, TITLES, ExpansionConfig
 from seal_ir.baselines.run_command import read_named_topics
 from seal_ir.command import CommandParser, add_batch_size, add_threads, check_options, run
 from seal_ir.decode.cuts import CutQueries

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from seal_ir.baselines.expansions import ExpansionConfig, sentence_of, titles_of
+from seal_ir.baselines.expansions.texts import ExpansionConfig, sentence_of, titles_of
 from seal_ir.baselines.generating import Writer, Writing, line_ends, write
 from seal_ir.decode.cuts import Cut, note_cut
 from seal_ir.decode.prompts import make_prompt

@@ -6,8 +6,8 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from seal_ir.baselines.bm25 import Bm25Config
-from seal_ir.baselines.gar import GarConfig, named_expansions, read_expanded, search_expanded
+from seal_ir.baselines.gar.expanded import named_expansions, read_expanded
+from seal_ir.baselines.gar.searching import GarConfig, search_expanded
 from seal_ir.baselines.run_command import (
     add_bm25_options,
     prepare_lucene,
@@ -18,6 +18,7 @@ from seal_ir.baselines.run_command import (
 from seal_ir.command import check_options, run
 from seal_ir.formats.io.resolve import Places
 from seal_ir.pyserini_plugin import check_installed
+from seal_ir.search.bm25 import Bm25Config
 
 _EXPANSIONS = """files of expanded questions, `id, tab, question and expansion` a line; each is searched
 and the runs are fused. Default: those of GAR-T5 for named topics, in gar/ below SEAL_IR_DATA"""

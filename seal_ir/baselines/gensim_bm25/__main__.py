@@ -6,7 +6,7 @@ import argparse
 import sys
 from dataclasses import asdict
 
-from seal_ir.baselines.gensim_bm25 import GensimConfig, build, check_gensim, search
+from seal_ir.baselines.gensim_bm25.okapi import GensimConfig, build, check_gensim, search
 from seal_ir.baselines.run_command import collection_of, read_named_topics, run_parser, source_of, write_run
 from seal_ir.command import run
 from seal_ir.errors import UsageError

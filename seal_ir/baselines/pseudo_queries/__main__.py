@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from seal_ir.baselines.pseudo_queries.choosing import Counts, kept
+from seal_ir.baselines.pseudo_queries.choosing import QuestionCounts, kept
 from seal_ir.baselines.rewriting import check_output, write_again
 from seal_ir.baselines.run_command import add_collection_options, collection_of
 from seal_ir.command import CommandParser, add_batch_size, add_threads, check_options, run
@@ -85,7 +85,7 @@ def main(arguments: list[str]) -> int:
     useless = excluded | {""}
     if all(question_words(text) in useless for texts in questions.values() for text in texts):
         raise InputError(f"{args.output}: every question is excluded, or none was written; nothing to add")
-    counts = Counts()
+    counts = QuestionCounts()
 
     def value(document: Document, record: dict[str, Any]) -> list[str]:
         return kept([*_present(document, record), *questions.get(document.id, [])], excluded, counts)
@@ -168,7 +168,7 @@ def _present(document: Document, record: dict[str, Any]) -> list[str]:
     return texts
 
 
-def _tell(counts: Counts, sources: dict[str, int]) -> None:
+def _tell(counts: QuestionCounts, sources: dict[str, int]) -> None:
     figures = {
         **sources,
         "excluded_questions": len(counts.excluded_words),

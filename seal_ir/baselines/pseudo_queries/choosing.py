@@ -9,7 +9,7 @@ from seal_ir.formats.topics.questions import question_words
 
 
 @dataclass(slots=True)
-class Counts:
+class QuestionCounts:
     """What became of the questions.
 
     Attributes:
@@ -29,7 +29,7 @@ class Counts:
     excluded_words: set[str] = field(default_factory=set)
 
 
-def kept(questions: Iterable[str], excluded: frozenset[str], counts: Counts) -> list[str]:
+def kept(questions: Iterable[str], excluded: frozenset[str], counts: QuestionCounts) -> list[str]:
     """The questions of one document that are written: each once, none that is excluded; all are counted."""
     chosen: dict[str, str] = {}
     for question in questions:

@@ -10,7 +10,8 @@ import pytest
 from seal_ir.errors import InputError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce.needs import DATA, GPU, Need, package
-from seal_ir.reproduce.reading import read_table
+from seal_ir.reproduce.reading import read_spec
+from seal_ir.reproduce.spec import Page
 from tests.helpers.tables import row, step, two, write_table
 
 SEVERAL = '''
@@ -67,7 +68,7 @@ published.two = { "AnswerAccuracy@20" = 8.8 }
 
 
 def test_sets_of_topics(places: Places, tmp_path: Path) -> None:
-    spec = read_table(write_table(tmp_path, SEVERAL), tmp_path / "results", places)
+    spec = read_spec(write_table(tmp_path, SEVERAL), tmp_path / "results", places)
     two_, first, pages, average = spec.topics
     folder = tmp_path / "results" / "two"
     assert (two_.label, two_.source, two_.sample) == ("Two questions", "two", tmp_path / "two.ids.txt")
@@ -81,7 +82,7 @@ def test_sets_of_topics(places: Places, tmp_path: Path) -> None:
 
 
 def test_steps_are_done_once_or_for_each_set(places: Places, tmp_path: Path) -> None:
-    spec = read_table(write_table(tmp_path, SEVERAL), tmp_path / "results", places)
+    spec = read_spec(write_table(tmp_path, SEVERAL), tmp_path / "results", places)
     index, search = spec.steps
     passages = Need(
         "21 million passages",
@@ -99,13 +100,13 @@ def test_steps_are_done_once_or_for_each_set(places: Places, tmp_path: Path) -> 
         f" --topics {out}/topics.tsv --output {out}/a.trec"
     )
     everywhere = SEVERAL.replace('for = ["two"]\n', "")
-    spec = read_table(write_table(tmp_path, everywhere), tmp_path / "results", places)
+    spec = read_spec(write_table(tmp_path, everywhere), tmp_path / "results", places)
     assert [made.topics for made in spec.steps] == ["", "two", "pages"]
     assert spec.rows[0].runs["pages"] == tmp_path / "results" / "two" / "pages" / "a.trec"
 
 
 def test_rows(places: Places, tmp_path: Path) -> None:
-    a, b = read_table(write_table(tmp_path, SEVERAL), tmp_path / "results", places).rows
+    a, b = read_spec(write_table(tmp_path, SEVERAL), tmp_path / "results", places).rows
     run = tmp_path / "results" / "two" / "two" / "a.trec"
     assert a.runs == {"two": run, "first": run}  # on pages no step makes one
     assert a.published == {
@@ -118,7 +119,7 @@ def test_rows(places: Places, tmp_path: Path) -> None:
 
 def test_published_figures_of_the_only_set_need_not_name_it(places: Places, tmp_path: Path) -> None:
     text = two() + row("Other", 'missing = "x"\npublished = { "Success@1" = 50, "Rprec" = 25 }')
-    spec = read_table(write_table(tmp_path, text), tmp_path, places)
+    spec = read_spec(write_table(tmp_path, text), tmp_path, places)
     assert spec.rows[2].published == {"two": {"Success@1": 0.5, "Rprec": 0.25}}
 
 
@@ -126,14 +127,14 @@ def test_a_table_of_sizes_has_no_topics(places: Places, tmp_path: Path) -> None:
     text = 'title = "Sizes"\nmeasures = ["IndexGB"]\n' + row(
         "A", 'size_of = ["x"]\npublished = { IndexGB = 8.8 }'
     )
-    (topics,) = (spec := read_table(write_table(tmp_path, text, "sizes"), tmp_path, places)).topics
+    (topics,) = (spec := read_spec(write_table(tmp_path, text, "sizes"), tmp_path, places)).topics
     assert (topics.name, topics.source, topics.measures) == ("sizes", "", ("IndexGB",))
     assert spec.rows[0].published == {"sizes": {"IndexGB": 8.8}}
 
 
 def test_without_the_folder_of_real_data_its_steps_need_it(places: Places, tmp_path: Path) -> None:
     without = Places(None, places.collections, places.cache)
-    spec = read_table(write_table(tmp_path, two()), tmp_path, without)
+    spec = read_spec(write_table(tmp_path, two()), tmp_path, without)
     assert all(made.needs == (DATA,) for made in spec.steps)
     assert "$SEAL_IR_DATA/good.trec" in str(spec.steps[0])
 
@@ -209,7 +210,7 @@ def test_a_file_that_is_no_table_is_told(
 ) -> None:
     path = write_table(tmp_path, two().replace(old, new, 1))
     with pytest.raises(InputError) as error:
-        read_table(path, tmp_path / "results", places)
+        read_spec(path, tmp_path / "results", places)
     assert told in str(error.value)
     assert str(error.value).startswith(str(path))
 
@@ -224,14 +225,27 @@ def test_a_file_that_is_no_table_is_told(
         (two() + "[need.x]\nfile = 'a'\n", "'what' is missing"),
         (two() + "[need.x]\nwhat = 'a'\ndisk_gb = -1\n", "disk_gb is -1; it must be a number of at least 0"),
         (two() + step("third.trec", "good.trec", "needs = 5"), "needs is 5; it must be a list of strings"),
+        (two() + "[[page]]\nsystems = 'The half'\n", "[[page]] 1: 'file' is missing"),
+        (two() + "[[page]]\nfile = 'x'\nsystems = ['No']\n", "1: 'No' is none of the table's systems"),
+        (two() + "[[page]]\nfile = 'x'\ntopics = ['six']\n", "1: 'six' is none of the table's topics"),
+        (two() + "[[page]]\nfile = 'x'\nmeasures = ['P@1']\n", "'P@1' is none of the table's measures"),
+        (two() + "[[page]]\nfile = 'x'\nnote = 'y'\n", "[[page]] 1: note is for a short form"),
     ],
 )
 def test_tables_with_faulty_sections(places: Places, tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(InputError) as error:
-        read_table(write_table(tmp_path, text), tmp_path / "results", places)
+        read_spec(write_table(tmp_path, text), tmp_path / "results", places)
     assert told in str(error.value)
+
+
+def test_a_page_lies_beside_the_table_file_and_may_have_a_part(places: Places, tmp_path: Path) -> None:
+    text = two() + "[[page]]\nfile = '../a.md'\n[[page]]\nfile = 'b.md'\nmeasures = ['Rprec']\n"
+    whole, short = read_spec(write_table(tmp_path, text), tmp_path / "results", places).pages
+    assert (whole, whole.is_short) == (Page(tmp_path.parent / "a.md"), False)
+    assert short == Page(tmp_path / "b.md", "", ("The good", "The half"), ("two",), ("Rprec",))
+    assert short.is_short
 
 
 def test_a_file_that_is_not_there(places: Places, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no.toml: not a table: .*No such file"):
-        read_table(tmp_path / "no.toml", tmp_path, places)
+        read_spec(tmp_path / "no.toml", tmp_path, places)

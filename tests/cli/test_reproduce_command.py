@@ -73,6 +73,87 @@ def test_a_page_without_a_place_is_refused_before_anything_is_made(
     assert text is None or page.read_text(encoding="utf-8") == text
 
 
+PAGE = "# Title\n\n<!-- table two -->\n{}<!-- end of table -->\nrest\n"
+PAGES = """
+[[page]]
+file = "whole.md"
+[[page]]
+file = "short.md"
+systems = ["The half"]
+measures = ["Rprec"]
+note = "By hand"
+"""
+SHORT = """**Two systems**
+
+| system | two R-precision |
+| --- | ---: |
+| The half | 0.500 |
+
+By hand. two: 2 questions.
+"""
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> tuple[Path, Path]:
+    """A page for the whole table and one for its short form, both with an old table in the place."""
+    for path in (found := (tmp_path / "whole.md", tmp_path / "short.md")):
+        path.write_text(PAGE.format("old\n"), encoding="utf-8")
+    return found
+
+
+def test_a_table_goes_into_the_pages_that_its_file_names(
+    call: Runner, tmp_path: Path, pages: tuple[Path, Path]
+) -> None:
+    done = call(main, *arguments(tmp_path, two() + PAGES))
+    assert done.code == 0, done.err
+    whole = (tmp_path / "results" / "two.md").read_text(encoding="utf-8")
+    assert [page.read_text(encoding="utf-8") for page in pages] == [PAGE.format(whole), PAGE.format(SHORT)]
+    assert done.err.splitlines()[-2:] == [f"{page}: table two is written" for page in pages]
+
+
+@pytest.mark.parametrize("more", [["--systems", "The half"], ["--run", "The half=data/good.trec"]])
+def test_pages_are_left_when_only_a_part_was_asked_for(
+    call: Runner, tmp_path: Path, pages: tuple[Path, Path], more: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = call(main, *arguments(tmp_path, two() + PAGES, *more))
+    assert done.code == 0, done.err
+    told = "keeps the table that it has; only a part of the table was asked for"
+    assert done.err.splitlines()[-2:] == [f"{page}: {told}" for page in pages]
+    assert all(page.read_text(encoding="utf-8") == PAGE.format("old\n") for page in pages)
+
+
+def test_a_page_is_left_where_one_of_its_rows_was_not_measured(
+    call: Runner, tmp_path: Path, pages: tuple[Path, Path]
+) -> None:
+    text = two().replace(step("good.trec", "good.trec"), step("good.trec", "good.trec", 'needs = ["absent"]'))
+    text += row("Never made", 'missing = "a dream"\npublished = { "Rprec" = 1 }')
+    done = call(main, *arguments(tmp_path, text + PAGES))
+    assert done.code == 0, done.err
+    assert f"{pages[0]}: keeps the table that it has; not measured: The good\n" in done.err
+    assert [page.read_text(encoding="utf-8") for page in pages] == [PAGE.format("old\n"), PAGE.format(SHORT)]
+
+
+def test_a_page_never_shows_other_figures_than_the_file_records(
+    call: Runner, tmp_path: Path, pages: tuple[Path, Path]
+) -> None:
+    text = two(head="tolerance = 1") + 'measured = { "Success@1" = 49.5, "Rprec" = 50.0 }\n' + PAGES
+    done = call(main, *arguments(tmp_path, text))
+    assert done.code == 0, done.err
+    told = "keeps the table that it has; 1 of its figures are recorded otherwise; --record writes both"
+    assert f"{pages[0]}: {told}\n" in done.err
+    assert [page.read_text(encoding="utf-8") for page in pages] == [PAGE.format("old\n"), PAGE.format(SHORT)]
+    assert call(main, *arguments(tmp_path, text, "--record")).code == 0
+    assert "The good" in pages[0].read_text(encoding="utf-8")
+
+
+def test_a_page_that_has_no_place_is_refused_before_anything_is_made(call: Runner, tmp_path: Path) -> None:
+    (tmp_path / "whole.md").write_text("no place\n", encoding="utf-8")
+    done = call(main, *arguments(tmp_path, two() + PAGES))
+    assert_fault(done, 1, "whole.md", "has no place for the table")
+    assert "$ python" not in done.err
+
+
 def test_a_second_time_nothing_is_made_again_but_with_fresh(call: Runner, tmp_path: Path) -> None:
     first = call(main, *arguments(tmp_path, two()))
     second = call(main, *arguments(tmp_path, two()))

@@ -12,10 +12,10 @@ import pytest
 from seal_ir.errors import InputError, UsageError
 from seal_ir.eval.significance import Resampling
 from seal_ir.formats.io.resolve import Places
-from seal_ir.reproduce import layouts, outputs
+from seal_ir.reproduce import layout, writing
 from seal_ir.reproduce.figures import Measured, check_questions, measure, write_topics
 from seal_ir.reproduce.plan import Plan, imported, make_plan
-from seal_ir.reproduce.reading import read_table
+from seal_ir.reproduce.reading import read_spec
 from seal_ir.reproduce.spec import TableSpec
 from tests.helpers.tables import row, write_table
 
@@ -74,7 +74,7 @@ def made(
     text: str = SIX,
     runs: tuple[str, ...] = ("Perfect=six:all", "Empty=six:none"),
 ) -> Parts:
-    spec = read_table(write_table(tmp_path, text, "six"), tmp_path / "results", places)
+    spec = read_spec(write_table(tmp_path, text, "six"), tmp_path / "results", places)
     spec = imported(spec, [f"{run.replace(':', f':{places.data}/')}.trec" for run in runs])
     plan = make_plan(spec, places.cache)
     for topics in plan.topics:
@@ -84,7 +84,7 @@ def made(
 
 def test_text(places: Places, tmp_path: Path) -> None:
     spec, measured, plan = made(places, tmp_path)
-    assert layouts.as_text(spec, measured, plan.lacks).splitlines() == [
+    assert writing.as_text(spec, measured, plan.lacks).splitlines() == [
         "Six & more",
         "",
         "Six questions",
@@ -107,14 +107,14 @@ def test_text(places: Places, tmp_path: Path) -> None:
         "# published: a paper",
         "# published, Paper_only: another paper",
         "# All invented.",
-        f"# {', '.join(f'{name} {number}' for name, number in outputs.versions().items())}",
+        f"# {', '.join(f'{name} {number}' for name, number in writing.versions().items())}",
         "# not made here: Paper_only: a model (100 GB)",
     ]
 
 
 def test_markdown(places: Places, tmp_path: Path) -> None:
     spec, measured, plan = made(places, tmp_path)
-    lines = layouts.as_markdown(spec, measured, plan.lacks).splitlines()
+    lines = writing.as_markdown(spec, measured, plan.lacks).splitlines()
     assert lines[:7] == [
         "**Six & more**",
         "",
@@ -139,7 +139,7 @@ def test_markdown(places: Places, tmp_path: Path) -> None:
 
 def test_latex(places: Places, tmp_path: Path) -> None:
     spec, measured, plan = made(places, tmp_path)
-    text = layouts.as_latex(spec, measured, plan.lacks)
+    text = writing.as_latex(spec, measured, plan.lacks)
     assert r"\caption{Six \& more}" in text
     assert (
         "\\begin{tabular}{lrrr}\n\\toprule\nsystem & hits@1 & hits@1, published & s/query, published \\\\\n"
@@ -153,7 +153,7 @@ def test_latex(places: Places, tmp_path: Path) -> None:
 
 def test_json(places: Places, tmp_path: Path) -> None:
     spec, measured, plan = made(places, tmp_path)
-    value = json.loads(outputs.as_json(spec, measured, plan.lacks))
+    value = json.loads(writing.as_json(spec, measured, plan.lacks))
     rows = {(record["system"], record["topics"], record["measure"]): record for record in value["rows"]}
     perfect = rows["Perfect", "six", "Success@1"]
     assert perfect == {
@@ -206,7 +206,7 @@ def test_json(places: Places, tmp_path: Path) -> None:
 
 def test_csv(places: Places, tmp_path: Path) -> None:
     spec, measured, plan = made(places, tmp_path)
-    text = outputs.as_csv(spec, measured, plan.lacks)
+    text = writing.as_csv(spec, measured, plan.lacks)
     lines = list(csv.DictReader(io.StringIO(text)))
     assert len(lines) == len(measured.figures)
     assert (lines[0]["system"], lines[0]["value"], lines[0]["ci_lo"], lines[0]["wins"]) == (
@@ -229,8 +229,8 @@ def test_differences_by_topic_are_written(places: Places, tmp_path: Path) -> Non
 def test_without_its_baseline_nothing_is_compared(places: Places, tmp_path: Path) -> None:
     spec, measured, plan = made(places, tmp_path, runs=("Perfect=six:all",))
     assert not any(figure.comparison for figure in measured.figures)
-    assert "*" not in layouts.as_text(spec, measured, plan.lacks)
-    assert layouts.interval_blocks(spec, measured) == []
+    assert "*" not in writing.as_text(spec, measured, plan.lacks)
+    assert layout.interval_blocks(spec, measured) == []
 
 
 def test_only_the_systems_named_are_compared(places: Places, tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_build_hours_are_those_of_the_steps_that_made_the_index(places: Places, 
     text = 'title = "x"\nmeasures = ["BuildHours"]\n'
     text += '[[step]]\ncommand = "-m build {here}/i"\nmakes = ["{here}/i/a"]\n'
     text += row("A", 'size_of = "{here}/i"')
-    spec = read_table(write_table(tmp_path, text), tmp_path / "results", places)
+    spec = read_spec(write_table(tmp_path, text), tmp_path / "results", places)
     timings = {str(spec.steps[0]): 1800.0}
     (figure,) = measure(spec, (), places, timings, Resampling()).figures
     assert (figure.value, figure.topics) == (0.5, "two")
@@ -278,7 +278,7 @@ def test_topics_are_written_on_one_line_each(places: Places, tmp_path: Path) -> 
     data = tmp_path / "data" / "topics"
     (data / "lines.jsonl").write_text('{"qid": "a", "title": "one\\ntwo\\tthree"}\n', encoding="utf-8")
     text = SIX.replace('name = "six"', 'name = "six"\ntopics = "lines"')
-    spec = read_table(write_table(tmp_path, text, "six"), tmp_path / "results", places)
+    spec = read_spec(write_table(tmp_path, text, "six"), tmp_path / "results", places)
     write_topics(spec.topics[0], places)
     assert spec.topics[0].file.read_text(encoding="utf-8") == "a\tone two three\n"
     before = spec.topics[0].file.stat().st_mtime_ns
@@ -309,7 +309,7 @@ def test_measures_that_cannot_be(
     lines = lines.replace("index", 'measures = ["AnswerAccuracy@5"]')
     head = 'index = "x"\n' if lines.count("\n") else ""
     text = f'title = "x"\n{head}[[topics]]\nname = "six"\n{lines}\n' + row("A", 'missing = "x"')
-    spec = read_table(write_table(tmp_path, text, "six"), tmp_path / "results", places)
+    spec = read_spec(write_table(tmp_path, text, "six"), tmp_path / "results", places)
     write_topics(spec.topics[0], places)
     with pytest.raises(error, match=told):
         check_questions(spec, spec.topics[0], places)
@@ -337,9 +337,9 @@ measures = ["Rprec"]
         text += 'needs = ["model"]\n'
         text += row(name.upper(), f'run = "{name}"')
     text += row("C", 'missing = "a dream"')
-    spec = read_table(write_table(tmp_path, text), tmp_path, Places(None, tmp_path, tmp_path))
+    spec = read_spec(write_table(tmp_path, text), tmp_path, Places(None, tmp_path, tmp_path))
     lacks = make_plan(spec, tmp_path).lacks
-    assert layouts.lacking(spec, lacks) == [
+    assert layout.lacking(spec, lacks) == [
         "not made here: A, B (whole): a model; the folder of real data",
         "not made here: A, B (part): ids",
         "not made here: C: a dream",
@@ -351,7 +351,7 @@ measures = ["Rprec"]
 
 def test_labels() -> None:
     names = ("AnswerAccuracy@5", "Success@10", "Rprec", "nDCG@10", "RR", "IndexGB")
-    assert [layouts.label(name) for name in names] == [
+    assert [layout.label(name) for name in names] == [
         "accuracy@5",
         "hits@10",
         "R-precision",

@@ -14,7 +14,8 @@ from seal_ir.errors import InputError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce import recorded
 from seal_ir.reproduce.figures import Figure, Measured
-from seal_ir.reproduce.reading import read_table
+from seal_ir.reproduce.layout import short_grid
+from seal_ir.reproduce.reading import read_spec
 from seal_ir.reproduce.spec import TableSpec
 from tests.helpers.commands import ROOT
 from tests.helpers.tables import two, write_table
@@ -29,7 +30,7 @@ def places(tmp_path: Path) -> Places:
 
 
 def spec_of(path: Path, places: Places) -> TableSpec:
-    return read_table(path, path.parent / "results", places)
+    return read_spec(path, path.parent / "results", places)
 
 
 def figures(*cells: tuple[str, str, str, float | None]) -> Measured:
@@ -192,6 +193,24 @@ def test_in_our_tables_recording_changes_lines_of_figures_only(
         }
 
 
+@pytest.mark.parametrize("name", ["demo", "nq-10k", "real", "ablation-real"])
+def test_in_our_tables_recording_the_same_figures_changes_no_byte(
+    places: Places, tmp_path: Path, name: str
+) -> None:
+    before = (ROOT / "eval" / f"{name}.toml").read_bytes()
+    path = tmp_path / f"{name}.toml"
+    path.write_bytes(before)
+    spec = spec_of(path, places)
+    cells = [
+        (row.system, topics, measure, value)
+        for row in spec.rows
+        for topics, of_set in row.recorded.items()
+        for measure, value in of_set.items()
+    ]
+    assert recorded.record(path, spec, figures(*cells)) == len(cells) > 30
+    assert path.read_bytes() == before
+
+
 def test_a_file_that_was_damaged_meanwhile_is_left_alone(places: Places, tmp_path: Path) -> None:
     spec = spec_of(path := write_table(tmp_path, two()), places)
     path.write_text("title =", encoding="utf-8")
@@ -218,3 +237,19 @@ def test_the_tables_of_results_are_what_is_recorded(places: Places, name: str) -
                 assert by_system[system][topics.name][measure] == pytest.approx(float(cell), abs=0.0006)
                 seen += 1
     assert seen == sum(len(figures) for recorded in by_system.values() for figures in recorded.values())
+
+
+def test_the_short_table_of_the_front_page_is_what_is_recorded(places: Places) -> None:
+    spec = spec_of(ROOT / "eval" / "real.toml", places)
+    (page,) = [page for page in spec.pages if page.is_short]
+    assert page.file == ROOT / "README.md"
+    block = page.file.read_text(encoding="utf-8").partition("<!-- table real -->")[2].partition("<!--")[0]
+    lines = [line for line in block.splitlines() if line.startswith("| ") and "---" not in line]
+    head, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert head == short_grid(spec, Measured((), {}), page)[0]
+    assert [row[0] for row in rows] == list(page.systems)
+    by_system = {row.system: row.recorded for row in spec.rows}
+    columns = [(topics, measure) for topics in page.topics for measure in page.measures]
+    for system, *cells in rows:
+        wanted = [by_system[system][topics][measure] for topics, measure in columns]
+        assert list(map(float, cells)) == pytest.approx(wanted, abs=0.0006)

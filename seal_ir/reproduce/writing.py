@@ -1,4 +1,4 @@
-"""A table's figures as flat records: JSON with what they rest on, and CSV."""
+"""A table in its five formats: aligned text, Markdown and LaTeX, and flat records as JSON and CSV."""
 
 from __future__ import annotations
 
@@ -8,16 +8,65 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from seal_ir.eval.grids import aligned, booktabs, latex, piped
 from seal_ir.eval.tables import Interval, Table, versions
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.reproduce.figures import Figure, Measured
+from seal_ir.reproduce.layout import blocks, interval_blocks, lacking, notes, short_grid, short_notes
 from seal_ir.reproduce.plan import Lack
-from seal_ir.reproduce.spec import Row, TableSpec, Topics
+from seal_ir.reproduce.spec import Page, Row, TableSpec, Topics
 
 _COLUMNS = (
     *("topics", "system", "measure", "value", "ci_lo", "ci_hi", "n", "recorded", "published", "source"),
     *("baseline", "delta", "delta_lo", "delta_hi", "p", "p_holm", "wins", "ties", "losses", "run", "command"),
 )
+
+
+def as_text(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
+    """Aligned columns, then notes and what is missing, each line after a `#`."""
+    lines = [spec.title]
+    for block in blocks(spec, measured):
+        lines += ["", *([block.heading] if block.heading else []), *aligned(block.grid)]
+    lines += ["", *(f"# {note}" for note in notes(spec, measured))]
+    lines += [f"# {line}" for line in lacking(spec, lacks)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def as_markdown(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
+    """Tables of GitHub's Markdown: figures, notes, folded intervals; what is missing, with its commands."""
+    lines = [f"**{spec.title}**"]
+    for block in blocks(spec, measured):
+        lines += ["", *([f"{block.heading}:", ""] if block.heading else []), *piped(block.grid)]
+    lines += ["", *_sentences(notes(spec, measured))]
+    folded = interval_blocks(spec, measured)
+    if folded:  # they are as large as the tables, and few readers want them
+        lines += ["", f"<details><summary>95 % intervals, and p against {spec.baseline}</summary>"]
+        for block in folded:
+            lines += ["", *([f"{block.heading}:", ""] if block.heading else []), *piped(block.grid)]
+        lines += ["", "</details>"]
+    lines += ["", *(f"- {line}" for line in lacking(spec, lacks))]
+    commands = list(dict.fromkeys(command for lack in lacks for command in lack.commands))
+    if commands:
+        lines += ["", "Commands, in order:", "", "```bash", *commands, "```"]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def as_short_markdown(spec: TableSpec, measured: Measured, page: Page) -> str:
+    """A page's short form in GitHub's Markdown: title, one grid, one line of notes."""
+    grid, told = piped(short_grid(spec, measured, page)), _sentences(short_notes(spec, measured, page))
+    return "\n".join([f"**{spec.title}**", "", *grid, *(["", *told] if told else [])]) + "\n"
+
+
+def as_latex(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
+    """Tabulars of LaTeX for the package booktabs, in one table with the title as its caption."""
+    lines = [r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering"]
+    lines.append(rf"\caption{{{latex(spec.title)}}}")
+    for block in blocks(spec, measured):
+        lines += [*([rf"\par\medskip {latex(block.heading)}\par"] if block.heading else [])]
+        lines += booktabs(block.grid)
+    lines += [rf"\par\smallskip\footnotesize {latex(note)}" for note in notes(spec, measured)]
+    lines += [r"\end{table}"]
+    return "\n".join([*lines, *(f"% {line}" for line in lacking(spec, lacks))]) + "\n"
 
 
 def records(spec: TableSpec, measured: Measured) -> list[dict[str, Any]]:
@@ -95,3 +144,8 @@ def _about(topics: Topics, table: Table | None) -> dict[str, Any]:
         "level": table.level,
         "in_run": {result.system: result.coverage.in_run for result in table.results},
     }
+
+
+def _sentences(lines: Sequence[str]) -> list[str]:
+    """Lines as one paragraph; the star is no list."""
+    return [" ".join(f"{line.rstrip('.')}." for line in lines).replace("*:", "\\*:")] if lines else []

@@ -11,7 +11,7 @@ from seal_ir.formats.io.resolve import Places
 from seal_ir.records import BODY, Query
 from seal_ir.reproduce.__main__ import main
 from seal_ir.reproduce.explained import Explained, KeyShare, as_markdown
-from seal_ir.reproduce.reading import read_table
+from seal_ir.reproduce.reading import read_spec
 from seal_ir.search.searcher import SealSearcher
 from tests.helpers import tiny
 from tests.helpers.commands import ROOT, Runner, assert_fault
@@ -110,8 +110,8 @@ def test_a_system_without_a_document_says_so(call: Runner, tmp_path: Path, index
 
 def test_an_ngram_of_backticks_and_bars_stays_code_of_markdown(tmp_path: Path) -> None:
     (tmp_path / "keys.toml").write_text(HEAD + ENCODE + ROWS, encoding="utf-8")
-    spec = read_table(tmp_path / "keys.toml", tmp_path, Places(None, tmp_path, tmp_path))
-    key = KeyShare(" a ``b`|\nc", BODY, -1.0, 1234, 0.5)
+    spec = read_spec(tmp_path / "keys.toml", tmp_path, Places(None, tmp_path, tmp_path))
+    key = KeyShare(" a ``b`|\nc", BODY, 0.5, -1.0, 1234)
     found = Explained("S", "two", Query("a", "?"), "d1", "", 0.5, [key])
     lines = as_markdown(spec, [found], []).splitlines()
     assert lines[4] == "S: d1, score 0.50, 1 key"

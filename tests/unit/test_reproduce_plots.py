@@ -13,7 +13,7 @@ from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce.figures import Measured, measure, write_topics
 from seal_ir.reproduce.plan import imported
 from seal_ir.reproduce.plots import Plot, Point, check_installed, draw, plots
-from seal_ir.reproduce.reading import read_table
+from seal_ir.reproduce.reading import read_spec
 from seal_ir.reproduce.spec import TableSpec
 from tests.helpers.tables import write_table
 
@@ -51,7 +51,7 @@ def made(places: Places, tmp_path: Path) -> tuple[TableSpec, Measured]:
     (data / "all.trec.config.json").write_text('{"seconds": 18.0, "n_topics": 6}', encoding="utf-8")
     (tmp_path / "index").mkdir()
     (tmp_path / "index" / "a").write_bytes(bytes(1_500_000))
-    spec = read_table(write_table(tmp_path, TABLE, "table"), tmp_path / "results", places)
+    spec = read_spec(write_table(tmp_path, TABLE, "table"), tmp_path / "results", places)
     spec = imported(spec, [f"All=six:{data}/all.trec", f"None=six:{data}/none.trec"])
     write_topics(spec.topics[0], places)
     return spec, measure(spec, spec.topics[:1], places, {}, Resampling())

@@ -1,4 +1,4 @@
-"""A table as people read it: aligned text, Markdown, LaTeX; measured and published figures side by side."""
+"""What stands where in a table: grids of figures, measured and published side by side, and notes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from seal_ir.eval.grids import Grid, aligned, booktabs, latex, piped
+from seal_ir.eval.grids import Grid
 from seal_ir.eval.table_formats import shown_p
 from seal_ir.eval.tables import Table, versions
 from seal_ir.reproduce.costs import LABELS
 from seal_ir.reproduce.figures import Figure, Measured
 from seal_ir.reproduce.needs import Need
 from seal_ir.reproduce.plan import Lack
-from seal_ir.reproduce.spec import TableSpec, Topics
+from seal_ir.reproduce.spec import Page, TableSpec, Topics
 
 SIGNIFICANT = 0.05
 _PUBLISHED = ", published"  # ends the head of a column
@@ -52,6 +52,31 @@ def interval_blocks(spec: TableSpec, measured: Measured) -> list[Block]:
     if not any(figure.comparison for figure in measured.figures):
         return []
     return _blocks(spec, measured, _interval_columns)
+
+
+def short_grid(spec: TableSpec, measured: Measured, page: Page) -> Grid:
+    """The figures of a page's short form, all sets side by side: a column for each set and measure.
+
+    It has neither stars nor published figures: they are in the whole table.
+    """
+    cells, sets = _by_place(measured), {topics.name: topics for topics in spec.topics}
+    columns = [(topics, measure) for topics in page.topics for measure in page.measures]
+    one_kind = len({measure.partition("@")[0] for measure in page.measures}) == 1
+    grid = [["system", *(_short_head(sets[topics], measure, one_kind) for topics, measure in columns)]]
+    for system in page.systems:
+        figures = [cells.get((topics, system, measure)) for topics, measure in columns]
+        grid.append(
+            [system, *("" if found is None else _number(found.value, found.measure) for found in figures)]
+        )
+    return grid
+
+
+def short_notes(spec: TableSpec, measured: Measured, page: Page) -> list[str]:
+    """The page's remark, and how many questions the figures of each set are over."""
+    counts = {f.topics: f.n for f in measured.figures if f.n is not None and f.measure in page.measures}
+    sets = [topics for topics in spec.topics if topics.name in page.topics and topics.name in counts]
+    over = "; ".join(f"{topics.label}: {counts[topics.name]} questions" for topics in sets)
+    return [line for line in (page.note, over) if line]
 
 
 def notes(spec: TableSpec, measured: Measured) -> list[str]:
@@ -96,52 +121,11 @@ def lacking(spec: TableSpec, lacks: Sequence[Lack]) -> list[str]:
     return [*lines, *(f"{need.what}: {need.get}" for need in getting)]
 
 
-def as_text(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
-    """Aligned columns, then notes and what is missing, each line after a `#`."""
-    lines = [spec.title]
-    for block in blocks(spec, measured):
-        lines += ["", *([block.heading] if block.heading else []), *aligned(block.grid)]
-    lines += ["", *(f"# {note}" for note in notes(spec, measured))]
-    lines += [f"# {line}" for line in lacking(spec, lacks)]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def as_markdown(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
-    """Tables of GitHub's Markdown: figures, notes, folded intervals; what is missing, with its commands."""
-    lines = [f"**{spec.title}**"]
-    for block in blocks(spec, measured):
-        lines += ["", *([f"{block.heading}:", ""] if block.heading else []), *piped(block.grid)]
-    lines += ["", *_sentences(notes(spec, measured))]
-    folded = interval_blocks(spec, measured)
-    if folded:  # they are as large as the tables, and few readers want them
-        lines += ["", f"<details><summary>95 % intervals, and p against {spec.baseline}</summary>"]
-        for block in folded:
-            lines += ["", *([f"{block.heading}:", ""] if block.heading else []), *piped(block.grid)]
-        lines += ["", "</details>"]
-    lines += ["", *(f"- {line}" for line in lacking(spec, lacks))]
-    commands = list(dict.fromkeys(command for lack in lacks for command in lack.commands))
-    if commands:
-        lines += ["", "Commands, in order:", "", "```bash", *commands, "```"]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def as_latex(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
-    """Tabulars of LaTeX for the package booktabs, in one table with the title as its caption."""
-    lines = [r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering"]
-    lines.append(rf"\caption{{{latex(spec.title)}}}")
-    for block in blocks(spec, measured):
-        lines += [*([rf"\par\medskip {latex(block.heading)}\par"] if block.heading else [])]
-        lines += booktabs(block.grid)
-    lines += [rf"\par\smallskip\footnotesize {latex(note)}" for note in notes(spec, measured)]
-    lines += [r"\end{table}"]
-    return "\n".join([*lines, *(f"% {line}" for line in lacking(spec, lacks))]) + "\n"
-
-
 ColumnMaker = Callable[[Topics, str, str, Cells, Sequence[str]], list[list[str]]]
 
 
 def _blocks(spec: TableSpec, measured: Measured, columns_of: ColumnMaker) -> list[Block]:
-    cells = {(figure.topics, figure.system, figure.measure): figure for figure in measured.figures}
+    cells = _by_place(measured)
     parts = [list(part) for _, part in groupby(spec.topics, _side_by_side)]
     found = []
     for part in parts:
@@ -160,6 +144,16 @@ def _blocks(spec: TableSpec, measured: Measured, columns_of: ColumnMaker) -> lis
             heading = part[0].label if len(part) == 1 else label(part[0].measures[0])
             found.append(_block(heading if len(parts) > 1 else "", systems, columns))
     return found
+
+
+def _short_head(topics: Topics, measure: str, one_kind: bool) -> str:
+    """A set's label as far as its first comma, and only the `@20` of a measure where all are of one kind."""
+    cutoff = measure.partition("@")[2]
+    return f"{topics.label.partition(',')[0]} {f'@{cutoff}' if one_kind and cutoff else label(measure)}"
+
+
+def _by_place(measured: Measured) -> Cells:
+    return {(figure.topics, figure.system, figure.measure): figure for figure in measured.figures}
 
 
 def _block(heading: str, systems: Sequence[str], columns: Sequence[Sequence[str]]) -> Block:
@@ -229,8 +223,3 @@ def _rests_on(topics: Topics, table: Table) -> str:
     if table.delimiter is not None:
         parts.append("pages")
     return "; ".join(parts)
-
-
-def _sentences(lines: Sequence[str]) -> list[str]:
-    """Lines as one paragraph; the star is no list."""
-    return [" ".join(f"{line.rstrip('.')}." for line in lines).replace("*:", "\\*:")] if lines else []

@@ -13,7 +13,7 @@ from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce.needs import GPU, Need, is_met, package
 from seal_ir.reproduce.plan import Lack, Plan, check_reached, chosen, imported, make_plan, stale
-from seal_ir.reproduce.reading import read_table
+from seal_ir.reproduce.reading import read_spec
 from seal_ir.reproduce.spec import TableSpec
 from tests.helpers.tables import row, step, two, write_table
 
@@ -59,7 +59,7 @@ missing = "a dream"
 
 @pytest.fixture
 def spec(places: Places, tmp_path: Path) -> TableSpec:
-    return read_table(write_table(tmp_path, CHAIN, "chain"), tmp_path / "results", places)
+    return read_spec(write_table(tmp_path, CHAIN, "chain"), tmp_path / "results", places)
 
 
 def numbers(plan: Plan, spec: TableSpec) -> list[int]:
@@ -102,7 +102,7 @@ def test_a_run_that_is_there_needs_nothing(spec: TableSpec, tmp_path: Path) -> N
 
 def test_no_topics_are_read_where_nothing_can_be_made(places: Places, tmp_path: Path) -> None:
     text = two(needs='needs = ["no_such_package"]')
-    spec = read_table(write_table(tmp_path, text), tmp_path / "results", places)
+    spec = read_spec(write_table(tmp_path, text), tmp_path / "results", places)
     spec = chosen(spec, ["the half"])
     plan = make_plan(spec, tmp_path)
     assert (plan.steps, plan.topics) == ((), ())
@@ -114,7 +114,7 @@ def test_needs_of_a_set_of_topics(places: Places, tmp_path: Path) -> None:
         topics='measures = ["Success@1"]\n[[topics]]\nname = "part"\nwithin = "two"\nneeds = ["never"]',
         head='[need.never]\nwhat = "an annotation"',
     )
-    spec = read_table(write_table(tmp_path, text), tmp_path / "results", places)
+    spec = read_spec(write_table(tmp_path, text), tmp_path / "results", places)
     plan = make_plan(spec, tmp_path)
     assert [(lack.system, lack.topics, lack.needs) for lack in plan.lacks] == [
         ("The good", "part", (Need("an annotation"),)),
@@ -126,7 +126,7 @@ def test_needs_of_a_set_of_topics(places: Places, tmp_path: Path) -> None:
 
 def test_an_index_that_nothing_makes(places: Places, tmp_path: Path) -> None:
     text = 'title = "Sizes"\nmeasures = ["IndexGB"]\n' + row("A", f'size_of = "{tmp_path}/nowhere"')
-    spec = read_table(write_table(tmp_path, text), tmp_path / "results", places)
+    spec = read_spec(write_table(tmp_path, text), tmp_path / "results", places)
     assert make_plan(spec, tmp_path).lacks == (
         Lack("A", "", (Need(f"{tmp_path}/nowhere, which is not there"),)),
     )
@@ -165,7 +165,7 @@ def test_runs_of_other_systems(spec: TableSpec, tmp_path: Path) -> None:
 def test_with_several_sets_a_run_names_its_topics(places: Places, tmp_path: Path) -> None:
     extra = 'measures = ["P@1"]\n[[topics]]\nname = "six"\nmeasures = ["P@1"]\n'
     text = two(topics=extra + '[[topics]]\nname = "part"\nwithin = "six"')
-    spec = read_table(write_table(tmp_path, text), tmp_path, places)
+    spec = read_spec(write_table(tmp_path, text), tmp_path, places)
     run = tmp_path / "data" / "all.trec"
     assert imported(spec, [f"Mine=six:{run}"]).rows[-1].runs == {"six": run, "part": run}
     with pytest.raises(UsageError, match="write NAME=TOPICS:FILE, TOPICS being two or six"):
@@ -188,17 +188,17 @@ def test_runs_are_made_again_only_when_what_they_are_made_from_is_newer(spec: Ta
 
 
 def test_a_step_that_nothing_reads_is_told(places: Places, tmp_path: Path) -> None:
-    spec = read_table(
+    spec = read_spec(
         write_table(tmp_path, CHAIN.replace("--index {here}/index --t", "--index x --t")), tmp_path, places
     )
     check_reached(spec, tmp_path / "chain.toml", tmp_path)  # the size of the index is asked for
     text = CHAIN.replace("--index {here}/index --t", "--index x --t").replace('size_of = "{here}/index"', "")
-    spec = read_table(write_table(tmp_path, text), tmp_path, places)
+    spec = read_spec(write_table(tmp_path, text), tmp_path, places)
     with pytest.raises(InputError, match=r"t.toml: no row needs .*/index/index.json, which a step makes"):
         check_reached(spec, Path("t.toml"), tmp_path)
     text = two() + step("unread.trec", "good.trec")
     with pytest.raises(InputError, match=r"no row needs .*unread.trec"):
-        check_reached(read_table(write_table(tmp_path, text), tmp_path, places), Path("t.toml"), tmp_path)
+        check_reached(read_spec(write_table(tmp_path, text), tmp_path, places), Path("t.toml"), tmp_path)
 
 
 def test_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +230,7 @@ def test_the_index_that_answers_are_looked_up_in_is_made(places: Places, tmp_pat
         "[[step]]\ncommand = '-m build --index {cache}/indexes/x'\nmakes = ['{cache}/indexes/x/index.json']\n"
         "needs = ['never']\n[need.never]\nwhat = 'a corpus'\n"
     )
-    spec = read_table(write_table(tmp_path, text), tmp_path / "results", places)
+    spec = read_spec(write_table(tmp_path, text), tmp_path / "results", places)
     check_reached(spec, Path("t.toml"), places.cache)
     run = places.data / "good.trec" if places.data else Path()
     spec = chosen(imported(spec, [f"Mine={run}"]), ["The good", "Mine"])
@@ -241,7 +241,7 @@ def test_the_index_that_answers_are_looked_up_in_is_made(places: Places, tmp_pat
     ]
     touch(places.cache / "indexes" / "x" / "index.json")
     assert make_plan(spec, places.cache).lacks == ()
-    spec = read_table(write_table(tmp_path, text.replace("needs = ['never']", "")), tmp_path, places)
+    spec = read_spec(write_table(tmp_path, text.replace("needs = ['never']", "")), tmp_path, places)
     (places.cache / "indexes" / "x" / "index.json").unlink()
     assert len(make_plan(chosen(spec, ["The half"]), places.cache).steps) == 2
     with pytest.raises(InputError, match="no row needs .*index.json"):
