@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import os
 import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,7 +83,9 @@ def test_every_open_under_continuous_rebuilding_gives_one_generation_whole(direc
         listener = threading.Thread(target=lambda: builds.extend(lines))
         listener.start()
         try:
-            for at in range(N_OPENS):
+            until = time.monotonic() + 120  # for the builds to keep up on a busy machine
+            for at in itertools.takewhile(lambda n: n < N_OPENS or len(builds) < 4, itertools.count()):
+                assert time.monotonic() < until, f"{at} opens, {len(builds)} builds"
                 index = Index(directory, check="sizes" if at % 4 else "bytes")
                 seen.append(check_whole(index) if at % 10 == 0 else index.docid(0)[0] + index.docid(59)[0])
                 assert index.documents([7])[0].id == index.docid(7)
@@ -90,7 +94,6 @@ def test_every_open_under_continuous_rebuilding_gives_one_generation_whole(direc
             process.wait()
             listener.join()
     assert set("".join(seen)) == {"a", "b"}
-    assert len(builds) > 3
     assert not [pair for pair in seen if len(set(pair)) > 1]
 
 
