@@ -6,6 +6,7 @@ byte by byte.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from functools import cached_property
@@ -247,14 +248,13 @@ def _write_order(path: Path, order: Ints) -> None:
 def _open_order(path: Path, n_documents: int) -> Ints:
     expected = _order_header(n_documents)
     try:
-        with path.open("rb") as file:
-            seen = file.read(len(expected))
-        size = path.stat().st_size
+        with path.open("rb") as file:  # once: by its name it may be another one, or none, in a moment
+            seen, size = file.read(len(expected)), os.fstat(file.fileno()).st_size
+            if seen != expected or size != len(expected) + 8 * n_documents:
+                raise damaged(path, f"not int64 [{n_documents}]")
+            return np.memmap(file, np.dtype("<i8"), "r", len(expected), (n_documents,))
     except OSError as error:
         raise damaged(path, error.strerror) from error
-    if seen != expected or size != len(expected) + 8 * n_documents:
-        raise damaged(path, f"not int64 [{n_documents}]")
-    return np.memmap(path, np.dtype("<i8"), "r", len(expected), (n_documents,))
 
 
 def _order_header(n: int) -> bytes:

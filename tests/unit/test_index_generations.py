@@ -115,6 +115,36 @@ def rebuild_after(
     return built
 
 
+def test_files_that_vanish_before_any_of_them_is_opened_are_one_error(directory: Path) -> None:
+    """Whichever file is next when all go: never a bare OSError, which would not be tried again."""
+    moved = directory.with_name("moved")
+    left = 0
+
+    def vanish(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal left
+        if event == "open" and left and str(directory) in str(arguments[0]):
+            left -= 1
+            if not left:
+                directory.rename(moved)
+
+    sys.addaudithook(vanish)  # which stays, and does nothing when `left` is 0
+    opened = 0
+    for n in itertools.count(1):
+        left = n
+        try:
+            Index(directory, check="sizes")
+        except IndexDirError:
+            assert not left
+            moved.rename(directory)
+            opened += 1
+            continue
+        if left:  # there are fewer opens than that
+            break
+        moved.rename(directory)  # all were open by then
+    left = 0
+    assert opened > 2
+
+
 STEPS = ["read_manifest", "check_files", "_tokenizer", "open_engine", "DocumentTable"]
 
 
