@@ -273,3 +273,12 @@ def test_no15_all_options_of_the_installed_pyserini_are_known(name: str, module:
     assert len(theirs) > 5
     ours = set(COMMANDS_OF[name][0]._option_string_actions)
     assert not theirs - ours
+
+
+@pytest.mark.parametrize("command", ["index", "search"])
+def test_the_page_of_a_command_names_every_option(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (PACKAGE.parent / "docs" / f"{command}.md").read_text(encoding="utf-8")
+    actions = [a for a in parser_of(command, monkeypatch)._actions if a.help != argparse.SUPPRESS]
+    names = {name for action in actions for name in action.option_strings}
+    long = {name for name in names if name.startswith("--")} - {"--help", "--version"}
+    assert not [name for name in long if f"`{name}" not in page]
