@@ -248,6 +248,7 @@ runpy.run_module("seal_ir.index", run_name="__main__")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_d7_files_that_cannot_grow(tmp_path: Path, model: Path, threads: int) -> None:
     """As on a full disk, at whatever file it is: one line, and the old index stays."""

@@ -255,8 +255,9 @@ needs_proc = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_proc
-@pytest.mark.parametrize("n_queries", [4_000, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_queries", [4_000, 20_000])
 def test_memory_grows_with_the_topics_file_and_nothing_else(tmp_path: Path, n_queries: int) -> None:
     """Many queries take no more than their own texts and ids, some hundred bytes each in Python."""
     setting = _setting(tmp_path, n_words=1_000)
@@ -264,6 +265,7 @@ def test_memory_grows_with_the_topics_file_and_nothing_else(tmp_path: Path, n_qu
     assert many - few < n_queries * 400 + 2 * MIB
 
 
+@pytest.mark.slow
 @needs_proc
 def test_memory_does_not_grow_with_the_vocabulary(tmp_path: Path) -> None:
     """A list of Python numbers as long as the larger vocabulary would take 29 MiB for each batch of 8."""

@@ -98,6 +98,7 @@ def refusing() -> str:
         return f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", LOADS)
 def test_offline_a_hub_name_is_refused_with_the_setting(tmp_path: Path, load: str) -> None:
     _, message = failure(load, tmp_path, HF_HUB_OFFLINE="1")
@@ -106,6 +107,7 @@ def test_offline_a_hub_name_is_refused_with_the_setting(tmp_path: Path, load: st
     assert "\n" not in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", LOADS)
 def test_without_a_network_a_hub_name_fails_in_seconds(tmp_path: Path, refusing: str, load: str) -> None:
     seconds, message = failure(load, tmp_path, HF_ENDPOINT=refusing)
@@ -114,6 +116,7 @@ def test_without_a_network_a_hub_name_fails_in_seconds(tmp_path: Path, refusing:
     assert "\n" not in message
 
 
+@pytest.mark.slow
 def test_a_network_that_hangs_is_asked_once_and_given_up_in_seconds(tmp_path: Path, hanging: Hanging) -> None:
     seconds, message = failure("model", tmp_path, HF_ENDPOINT=hanging.address)
     assert seconds < TIMEOUT_SECONDS + 10
@@ -156,6 +159,7 @@ def test_a_hub_that_answers_anything_is_reachable(monkeypatch: pytest.MonkeyPatc
         thread.join()
 
 
+@pytest.mark.slow
 def test_a_model_in_the_cache_needs_no_network(tmp_path: Path, refusing: str, llama: Path) -> None:
     """It is loaded in seconds, with what the cache has."""
     repository = tmp_path / "hub" / "hub" / "models--some--body"

@@ -103,6 +103,7 @@ def test_every_flipped_bit_is_told_of_before_anything_is_answered(engine: str, n
     assert run(engine, "bytes", n) == {"told": n}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_flipped_bits_that_nobody_has_looked_for_give_no_crash_and_no_bare_error(engine: str) -> None:
     counts = run(engine, "sizes", 300)

@@ -69,6 +69,7 @@ for name in itertools.cycle("ba"):
 """
 
 
+@pytest.mark.slow
 def test_every_open_under_continuous_rebuilding_gives_one_generation_whole(directory: Path) -> None:
     seen: list[str] = []
     process = subprocess.Popen(

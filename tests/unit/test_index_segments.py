@@ -32,6 +32,7 @@ def sizes(directory: Path) -> list[int]:
     return [segment.n_tokens for segment in read_manifest(directory).segments]
 
 
+@pytest.mark.slow
 def test_threads_change_no_byte(tmp_path: Path) -> None:
     for threads in (1, 2, 5):
         tiny.build(tmp_path / str(threads), MANY, 500, threads=threads, store_raw=True)

@@ -36,6 +36,7 @@ KEYS = [
     ([70, 71], -0.7, BODY),
     ([80, 81, 82], -1.5, BODY),
 ]
+MANY = pytest.param(20_000, marks=pytest.mark.slow)
 CONFIGS = {name: replace(PRESETS[name].rank, smoothing=0.0) for name in ("intersective", "lm-fm")}
 
 
@@ -70,7 +71,7 @@ def _found(index: StreamIndex, keys: QueryKeys, config: RankConfig, n_hits: int)
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-@pytest.mark.parametrize("n_copies", [10, 1_600, 20_000])
+@pytest.mark.parametrize("n_copies", [10, 1_600, MANY])
 def test_near_duplicates_do_not_hide_each_other(n_copies: int, config: RankConfig) -> None:
     """Not 1,600 of them, whose every key occurs more often than `max_count`, and not 20,000."""
     index = _index(n_copies)
@@ -82,7 +83,7 @@ def test_near_duplicates_do_not_hide_each_other(n_copies: int, config: RankConfi
         assert index.n_documents - 1 not in dict(found)
 
 
-@pytest.mark.parametrize("n_copies", [1_600, 20_000])
+@pytest.mark.parametrize("n_copies", [1_600, MANY])
 def test_copies_are_found_by_frequent_keys_alone(n_copies: int) -> None:
     index = _index(n_copies)
     keys = _keys(index, slice(0, 4))

@@ -31,8 +31,10 @@ from tests.helpers import tiny
 QUERIES = ["the highest mountain", "what is the capital of Japan", "where does a whale live"]
 SECONDS = 120  # what hangs fails
 METHODS = multiprocessing.get_all_start_methods()
-# Processes that start anew take seconds to import torch: the rest is in tests/slow/test_processes.py.
-POOLS = [(method, "echo") for method in METHODS] + [("spawn", "loaded")]
+# Processes that start anew take seconds to import torch: more of them are in tests/slow/test_processes.py.
+SPAWN = pytest.param("spawn", marks=pytest.mark.slow)
+POOLS = [(method, "echo") for method in METHODS]
+POOLS += [pytest.param("spawn", "loaded", marks=pytest.mark.slow)]
 POOLS += [("fork", "by name"), ("fork", "loaded")] if "fork" in METHODS else []
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
@@ -203,7 +205,7 @@ class Searches(Dataset):
         return self.searcher.search(QUERIES[at])[0].docid
 
 
-@pytest.mark.parametrize("method", [method for method in METHODS if method != "forkserver"])
+@pytest.mark.parametrize("method", [SPAWN, *(["fork"] if "fork" in METHODS else [])])
 def test_no10_a_dataloader_worker_searches(method: str, tiny_index: Path, llama: Path) -> None:
     searcher = searcher_of("by name", tiny_index, llama)
     expected = [searcher.search(query)[0].docid for query in QUERIES]
