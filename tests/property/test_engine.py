@@ -50,7 +50,7 @@ def probes(draw: st.DrawFn) -> tuple[list[list[int]], list[tuple[int, ...]]]:
 
 @FEW
 @given(case=probes())
-def test_count_and_locate_agree_with_the_scan(engine_factory, case) -> None:
+def test_d4_count_and_locate_agree_with_the_scan(engine_factory, case) -> None:
     documents, ngrams = case
     probe = engine_factory(documents)
     for ngram in ngrams:

@@ -38,7 +38,7 @@ def _count(ranges: tuple[Range, ...]) -> int:
 
 @FEW
 @given(documents=collections)
-def test_segments_do_not_change_answers(documents: list[Document]) -> None:
+def test_d12_segments_do_not_change_answers(documents: list[Document]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for index in _cuts(Path(folder), documents):
             streams = [stream.tolist() for stream in index.streams(range(len(documents)))]

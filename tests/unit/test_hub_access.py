@@ -100,7 +100,7 @@ def refusing() -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("load", LOADS)
-def test_offline_a_hub_name_is_refused_with_the_setting(tmp_path: Path, load: str) -> None:
+def test_e5_j6_offline_a_hub_name_is_refused_with_the_setting(tmp_path: Path, load: str) -> None:
     _, message = failure(load, tmp_path, HF_HUB_OFFLINE="1")
     assert "nobody/nothing" in message
     assert "HF_HUB_OFFLINE=1 forbids asking the hub" in message
@@ -109,7 +109,9 @@ def test_offline_a_hub_name_is_refused_with_the_setting(tmp_path: Path, load: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("load", LOADS)
-def test_without_a_network_a_hub_name_fails_in_seconds(tmp_path: Path, refusing: str, load: str) -> None:
+def test_e5_j6_without_a_network_a_hub_name_fails_in_seconds(
+    tmp_path: Path, refusing: str, load: str
+) -> None:
     seconds, message = failure(load, tmp_path, HF_ENDPOINT=refusing)
     assert seconds < 15
     assert f"{refusing} does not answer" in message

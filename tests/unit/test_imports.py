@@ -82,7 +82,7 @@ HELPS = [
 
 
 @pytest.mark.parametrize("words", HELPS, ids=" ".join)
-def test_no11_no20_no_help_and_no_version_imports_what_takes_seconds(
+def test_i11_i20_no_help_and_no_version_imports_what_takes_seconds(
     words: tuple[str, ...], tmp_path: Path
 ) -> None:
     versions = [[*words[1:-1], "--version"]] if words[-1] == "--help" else []

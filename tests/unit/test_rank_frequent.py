@@ -72,7 +72,7 @@ def _found(index: StreamIndex, keys: QueryKeys, config: RankConfig, n_hits: int)
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @pytest.mark.parametrize("n_copies", [10, 1_600, MANY])
-def test_near_duplicates_do_not_hide_each_other(n_copies: int, config: RankConfig) -> None:
+def test_i3_near_duplicates_do_not_hide_each_other(n_copies: int, config: RankConfig) -> None:
     """Not 1,600 of them, whose every key occurs more often than `max_count`, and not 20,000."""
     index = _index(n_copies)
     keys = _keys(index)
@@ -84,7 +84,7 @@ def test_near_duplicates_do_not_hide_each_other(n_copies: int, config: RankConfi
 
 
 @pytest.mark.parametrize("n_copies", [1_600, MANY])
-def test_copies_are_found_by_frequent_keys_alone(n_copies: int) -> None:
+def test_i3_copies_are_found_by_frequent_keys_alone(n_copies: int) -> None:
     index = _index(n_copies)
     keys = _keys(index, slice(0, 4))
     for config in (*CONFIGS.values(), PRESETS["genre"].rank):
