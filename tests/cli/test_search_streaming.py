@@ -174,6 +174,7 @@ def test_a_fault_in_ranking_is_told_and_leaves_nothing(
     assert stubbed.n_batches < len(TOPICS.splitlines())
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
     setting = _setting(tmp_path, n_words=50)
     arguments = _arguments(setting, n_queries=200, output=tmp_path / "runs" / "run")

@@ -40,6 +40,7 @@ def without(*arguments: object, cwd: Path = ROOT) -> subprocess.CompletedProcess
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
     [

@@ -145,6 +145,7 @@ def test_questions_that_a_record_has_are_excluded_too(call: Runner, folder: Path
     assert figures(result)["excluded_questions"] == 1
 
 
+@pytest.mark.slow
 def test_questions_of_a_model(call: Runner, folder: Path, model: Path) -> None:
     words = ["--model", model, "--include-ids", folder / "ids", "--per-document", 12]
     result = make(call, folder, *words, "--exclude", folder / "test.tsv")

@@ -130,6 +130,7 @@ def check_old_index_and_rebuild(directory: Path) -> None:
     assert set(content(directory)) == {*read_manifest(directory).files, MANIFEST}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", ["reading", "build_segment", "named_by_content", "commit"])
 def test_d7_killed(directory: Path, phase: str) -> None:
     assert killed(directory, phase) == "ready"

@@ -33,8 +33,8 @@ SECONDS = 120  # what hangs fails
 METHODS = multiprocessing.get_all_start_methods()
 # Processes that start anew take seconds to import torch: more of them are in tests/slow/test_processes.py.
 SPAWN = pytest.param("spawn", marks=pytest.mark.slow)
-POOLS = [(method, "echo") for method in METHODS]
-POOLS += [pytest.param("spawn", "loaded", marks=pytest.mark.slow)]
+POOLS: list[Any] = [(method, "echo") for method in METHODS if method != "spawn"]
+POOLS += [pytest.param("spawn", given, marks=pytest.mark.slow) for given in ("echo", "loaded")]
 POOLS += [("fork", "by name"), ("fork", "loaded")] if "fork" in METHODS else []
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
