@@ -55,11 +55,16 @@ demo: $(BASE)  ## index and search the demo collection, print accuracy and hits 
 	$(PYTHON) -m seal_ir.eval --topics demo --index $(DEMO) --run $(DEMO_RUNS) \
 	  --measures AnswerAccuracy@1 AnswerAccuracy@5 AnswerAccuracy@20 Success@1
 
-test: install  ## run every test
-	$(PYTHON) -m pytest -q
+# A file of tests stays in one process, for what its tests share. Python may write its caches: pytest keeps there what
+# it makes of each test file, which takes it seconds.
+WORKERS ?= 2
+PYTEST := PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -q -n $(WORKERS) --dist loadfile
+
+test: install  ## run every test, in two processes (WORKERS=0: in one that a debugger can stop)
+	$(PYTEST)
 
 test-fast: install  ## run the tests that need no pretrained model and no JVM (under a minute)
-	$(PYTHON) -m pytest -q -m 'not slow and not data and not gpu'
+	$(PYTEST) -m 'not slow and not data and not gpu' --hypothesis-profile=fast
 
 lint: install  ## check style, types, layers and stubs
 	$(VENV)/bin/ruff check .

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from seal_ir.formats.io.resolve import Places
@@ -12,13 +15,32 @@ from tests.helpers.commands import Runner
 from tests.helpers.stubbed import Stubbed, stubbed_commands
 from tests.helpers.tables import write_data
 
+REAL = {"slow", "compare"}  # folders of tests; their slow ones need the pretrained model or Pyserini's files
+# No deadlines: a busy machine is no fault. `make test-fast` takes a fifth of the examples.
+hypothesis.settings.register_profile("full", deadline=None)
+hypothesis.settings.register_profile("fast", deadline=None, max_examples=20)
+hypothesis.settings.load_profile("full")
+
+
+def pytest_configure() -> None:
+    """Workers that run side by side have one core each; torch reads this when it is first imported."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE")
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays; passing over it at each collection of garbage takes a fifth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
 
 @pytest.fixture(autouse=True)
 def _own_cache(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No fast test reads or writes the user's cache, or asks a hub; slow ones need the model in there."""
-    if request.node.get_closest_marker("slow"):
+    """No test but slow ones in the folders of real models uses the user's cache, or asks a hub."""
+    if request.node.get_closest_marker("slow") and request.path.parent.name in REAL:
         return
     monkeypatch.setenv("SEAL_IR_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -138,27 +138,34 @@ def test_dense_with_an_index_of_something_else(folder: Path, call: Runner) -> No
     assert not (folder / "run.trec").exists()
 
 
-def test_dense_refuses_before_it_builds(folder: Path, call: Runner) -> None:
-    context, question = save_dpr(folder / "ctx"), save_dpr(folder / "q", questions=True)
-    documents = ["--input", folder / "docs.jsonl"]
-    mean = ["--encoder", folder / "mean"]
-    for words, code, parts in (
-        (mean, 2, ["no Faiss index; give --input to build it"]),
-        ([*documents, *mean, "--hits", 0], 2, ["hits is 0"]),
-        ([*documents, *mean, "--threads", 0], 2, ["threads is 0"]),
-        ([*documents, "--encoder", folder / "absent"], 1, ["no such encoder folder"]),
-        ([*documents, "--encoder", context], 2, ["ctx is no encoder of questions", "--query-encoder"]),
-        ([*documents, "--encoder", question], 2, ["is no encoder of questions for"]),
-        ([*documents, *mean, "--query-encoder", question], 2, ["is no encoder of questions for"]),
-        ([*documents, *mean, "--dtype", "int3"], 2, ["dtype is 'int3'"]),
-        ([*documents, *mean, "--device", "abacus"], 2, ["device 'abacus' is not available here"]),
-        (["--input", folder / "absent.jsonl", *mean], 1, ["absent.jsonl: no such file or folder"]),
-        ([*documents, *mean, "--collection", "Nothing"], 2, ["unknown collection 'Nothing'"]),
-        ([*documents, *mean, "--topics", folder / "none.tsv"], 1, ["no such file; check the path"]),
-    ):
-        assert_fault(call(dense.main, *dense_words(folder, *words)), code, *parts)
-    left = {path.name for path in folder.iterdir()}
-    assert left == {"docs.jsonl", "mean", "topics.tsv", "ctx", "q"}
+@pytest.mark.parametrize(
+    ("words", "code", "parts"),
+    [
+        ("--encoder @mean", 2, ["no Faiss index; give --input to build it"]),
+        ("INPUT --encoder @mean --hits 0", 2, ["hits is 0"]),
+        ("INPUT --encoder @mean --threads 0", 2, ["threads is 0"]),
+        ("INPUT --encoder @absent", 1, ["no such encoder folder"]),
+        ("INPUT --encoder @ctx", 2, ["ctx is no encoder of questions", "--query-encoder"]),
+        ("INPUT --encoder @q", 2, ["is no encoder of questions for"]),
+        ("INPUT --encoder @mean --query-encoder @q", 2, ["is no encoder of questions for"]),
+        ("INPUT --encoder @mean --dtype int3", 2, ["dtype is 'int3'"]),
+        ("INPUT --encoder @mean --device abacus", 2, ["device 'abacus' is not available here"]),
+        ("--input @absent.jsonl --encoder @mean", 1, ["absent.jsonl: no such file or folder"]),
+        ("INPUT --encoder @mean --collection Nothing", 2, ["unknown collection 'Nothing'"]),
+        ("INPUT --encoder @mean --topics @none.tsv", 1, ["no such file; check the path"]),
+    ],
+)
+def test_dense_refuses_before_it_builds(
+    folder: Path, call: Runner, words: str, code: int, parts: list[str]
+) -> None:
+    save_dpr(folder / "ctx")
+    save_dpr(folder / "q", questions=True)
+    before = {path.name for path in folder.iterdir()}
+    given = words.replace("INPUT", "--input @docs.jsonl").replace("@", f"{folder}/").split()
+    assert_fault(call(dense.main, *dense_words(folder, *given)), code, *parts)
+    assert (
+        {path.name for path in folder.iterdir()} == before == {"docs.jsonl", "mean", "topics.tsv", "ctx", "q"}
+    )
 
 
 def test_dense_without_pyserini(folder: Path, call: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,23 +178,29 @@ def test_dense_without_pyserini(folder: Path, call: Runner, monkeypatch: pytest.
     assert not (folder / "faiss").exists()
 
 
-def test_gar_refuses_before_it_builds(folder: Path, call: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("more", "code", "part"),
+    [
+        ("", 2, "with --expansions, or set SEAL_IR_DATA"),
+        ("--expansions @none.tsv", 1, "none.tsv"),
+        ("--expansions @short.tsv", 1, "short.tsv: holds no topic '10'; every topic needs a line"),
+        ("--expansions @short.tsv --depth 0", 2, "--depth is 0; it must be at least 1"),
+        ("--expansions @short.tsv --hits 0", 2, "hits is 0"),
+        ("--expansions @short.tsv --k1 -1", 2, "k1 is -1.0"),
+        ("DATA", 2, "give the files of expanded questions with --expansions"),
+    ],
+)
+def test_gar_refuses_before_it_builds(
+    folder: Path, call: Runner, monkeypatch: pytest.MonkeyPatch, more: str, code: int, part: str
+) -> None:
     monkeypatch.delenv("SEAL_IR_DATA", raising=False)
-    short = folder / "short.tsv"
-    short.write_text("7\twhale sea\n", encoding="utf-8")
+    if more == "DATA":
+        monkeypatch.setenv("SEAL_IR_DATA", str(folder))
+        more = ""
+    (folder / "short.tsv").write_text("7\twhale sea\n", encoding="utf-8")
     words: list[object] = ["--lucene", folder / "lucene", "--topics", folder / "topics.tsv"]
     words += ["--output", folder / "run.trec", "--input", folder / "docs.jsonl"]
-    for more, code, parts in (
-        ([], 2, ["with --expansions, or set SEAL_IR_DATA"]),
-        (["--expansions", folder / "none.tsv"], 1, ["none.tsv"]),
-        (["--expansions", short], 1, ["short.tsv: holds no topic '10'; every topic needs a line"]),
-        (["--expansions", short, "--depth", 0], 2, ["--depth is 0; it must be at least 1"]),
-        (["--expansions", short, "--hits", 0], 2, ["hits is 0"]),
-        (["--expansions", short, "--k1", -1], 2, ["k1 is -1.0"]),
-    ):
-        assert_fault(call(gar.main, *words, *more), code, *parts)
-    monkeypatch.setenv("SEAL_IR_DATA", str(folder))
-    assert_fault(call(gar.main, *words), 2, "give the files of expanded questions with --expansions")
+    assert_fault(call(gar.main, *words, *more.replace("@", f"{folder}/").split()), code, part)
     assert not (folder / "run.trec").exists()
     assert not (folder / "lucene").exists()
 

@@ -145,7 +145,7 @@ def test_b1_topics_without_results(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "2 judged, 1 in run, 1 missing" in err
 
 
-def test_an_empty_run_beside_a_good_one_is_a_row_of_zeros(tmp_path: Path) -> None:
+def test_i13_an_empty_run_beside_a_good_one_is_a_row_of_zeros(tmp_path: Path) -> None:
     good, empty = run_file(tmp_path, "1 Q0 a 1 1.0 t\n", "good.trec"), run_file(tmp_path, "", "empty.trec")
     qrels = run_file(tmp_path, "1 0 a 1\n2 0 b 1\n", "q.trec")
     done = eval_command("--run", good, empty, "--qrels", qrels, "--measures", "Rprec", "--baseline", "good")
@@ -171,7 +171,7 @@ def partial(tmp_path: Path) -> list[object]:
 
 
 @pytest.mark.parametrize("option", ["--per-topic", "-q"])
-def test_figures_per_topic_of_a_single_run_have_zeros_for_missing_topics(
+def test_i14_figures_per_topic_of_a_single_run_have_zeros_for_missing_topics(
     partial: list[object], tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
     table(capsys, *partial, option, tmp_path / "topics.out.tsv", "--average", "in-run")
@@ -204,7 +204,7 @@ def test_figures_per_topic_of_a_single_run_have_zeros_for_missing_topics(
         ("in-run", ["accuracy@1 (n=1)", "Success@1 (n=2)"], ["1.0000", "0.5000"], "that the run has results"),
     ],
 )
-def test_averages_over_fewer_topics_have_their_denominator_in_the_header(
+def test_i14_averages_over_fewer_topics_have_their_denominator_in_the_header(
     partial: list[object],
     capsys: pytest.CaptureFixture[str],
     average: str,
@@ -257,7 +257,9 @@ def test_b6_regular_expressions(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("regex", [True, False])
-def test_answers_that_match_any_text_or_none_are_left_out_with_a_warning(tmp_path: Path, regex: bool) -> None:
+def test_i4_answers_that_match_any_text_or_none_are_left_out_with_a_warning(
+    tmp_path: Path, regex: bool
+) -> None:
     corpus = run_file(tmp_path, '{"id": "a", "contents": "some words here"}\n', "c.jsonl")
     given = {"1": ["zzz", " "], "2": ["\u200b", "\ufeff"], "3": ["words"]}
     if regex:

@@ -199,23 +199,33 @@ def test_every_option_of_building_shows_in_the_index(
     assert index.manifest.library == "sdsl-lite 2.1.1, GPL-3.0-or-later"
 
 
-def test_refused_options(call: Runner, corpus: Path, model: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (["--memory", "2X"], 2, ["--memory '2X'", "2G or 1500M"]),
+        (["--memory", "10M"], 2, ["--memory 10 MiB is too little", "MiB are needed"]),
+        (["--layout", "small"], 2, ["the sdsl engine has no layout 'small'"]),
+        (["--max-segment-tokens", "0"], 2, ["max_segment_tokens is 0"]),
+        (["--stats"], 2, ["leave out --input"]),
+        (["--json"], 2, ["--json goes with --stats"]),
+        (["--all"], 2, ["--all goes with --verify"]),
+        (["--max-segment-tokens", "5"], 1, ["a segment holds at most 5; split it"]),
+    ],
+)
+def test_refused_options(
+    call: Runner, corpus: Path, model: Path, tmp_path: Path, options: list[str], code: int, told: list[str]
+) -> None:
     arguments = ["--input", corpus, "--index", tmp_path / "i", "--model", model, "--engine", "sdsl"]
-    for options, told in [
-        (["--memory", "2X"], ["--memory '2X'", "2G or 1500M"]),
-        (["--memory", "10M"], ["--memory 10 MiB is too little", "MiB are needed"]),
-        (["--layout", "small"], ["the sdsl engine has no layout 'small'"]),
-        (["--max-segment-tokens", "0"], ["max_segment_tokens is 0"]),
-        (["--stats"], ["leave out --input"]),
-        (["--json"], ["--json goes with --stats"]),
-        (["--all"], ["--all goes with --verify"]),
-    ]:
-        assert_fault(call(main, *arguments, *options), 2, *told)
+    assert_fault(call(main, *arguments, *options), code, *told)
+    assert not (tmp_path / "i").exists()
+
+
+def test_an_input_that_is_missing_and_an_engine_that_is_none(
+    call: Runner, corpus: Path, model: Path, tmp_path: Path
+) -> None:
     assert_fault(call(main, "--index", tmp_path / "i"), 2, "--input is missing")
-    assert call(main, *arguments, "--engine", "bwt").code == 2
-    assert_fault(
-        call(main, *arguments, "--max-segment-tokens", "5"), 1, "a segment holds at most 5; split it"
-    )
+    words = ["--input", corpus, "--index", tmp_path / "i", "--model", model, "--engine", "bwt"]
+    assert call(main, *words).code == 2
     assert not (tmp_path / "i").exists()
 
 
@@ -248,6 +258,7 @@ runpy.run_module("seal_ir.index", run_name="__main__")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_d7_files_that_cannot_grow(tmp_path: Path, model: Path, threads: int) -> None:
     """As on a full disk, at whatever file it is: one line, and the old index stays."""

@@ -117,15 +117,15 @@ def contents(path: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("how", ["fifo", "fd"])
 @pytest.mark.parametrize("size", ["small", "large"])
 @pytest.mark.parametrize("case", range(len(CASES)), ids=lambda i: f"{i} {CASES[i][1].split()[0]}")
-def test_every_file_of_a_command_may_be_a_pipe(
+def test_i2_every_file_of_a_command_may_be_a_pipe(
     call: Runner, folder: Path, piped: Piped, tmp_path: Path, case: int, size: str, how: str
 ) -> None:
     main, command, special = CASES[case]
     if size == "large":
         for name in special.split():
             text = (folder / name).read_text(encoding="utf-8")
-            blank = "\n" * len(PAD) if name != "settings.toml" else "#\n" * len(PAD)
-            (folder / name).write_text(text + blank, encoding="utf-8")
+            blank = (PAD[:999] if name != "settings.toml" else "#" * 999) + "\n"
+            (folder / name).write_text(text + blank * 70, encoding="utf-8")
     files = {path.name: path for path in folder.iterdir()}
     for place in ("with", "without"):
         (tmp_path / place).mkdir()
@@ -213,7 +213,7 @@ def test_keys_may_come_through_a_pipe_with_their_description_beside(
         (evaluate, "--run run.trec --qrels qrels.trec --output OUT"),
     ],
 )
-def test_a_dash_is_stdout(
+def test_i2_a_dash_is_stdout(
     call: Runner, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, main: Main, command: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -281,7 +281,7 @@ def test_stdout_takes_one_file(
     ],
 )
 @pytest.mark.usefixtures("stubbed")
-def test_the_first_folder_of_a_path_is_never_made(
+def test_i17_the_first_folder_of_a_path_is_never_made(
     call: Runner, folder: Path, main: Main, command: str
 ) -> None:
     assert not Path("/nodir").exists()

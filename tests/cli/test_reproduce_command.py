@@ -340,7 +340,7 @@ def test_plots_are_drawn_beside_the_table(call: Runner, tmp_path: Path) -> None:
     assert done.err.splitlines()[-2:] == list(map(str, drawn))
 
 
-def test_no9_threads_are_the_default_of_each_command(call: Runner, tmp_path: Path) -> None:
+def test_i9_threads_are_the_default_of_each_command(call: Runner, tmp_path: Path) -> None:
     text = two().replace(COPY, f"{COPY}; import os; print(sys.argv[3], os.environ[sys.argv[3]])")
     text = text.replace('.trec"\nmakes', '.trec OMP_NUM_THREADS"\nmakes')
     done = call(main, *arguments(tmp_path, text, "--threads", 3))

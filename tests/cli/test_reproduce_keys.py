@@ -51,7 +51,7 @@ def arguments(tmp_path: Path, text: str, *more: object) -> list[object]:
     return ["--table", path, "--output", tmp_path / "results", *more]
 
 
-def test_the_best_documents_and_what_their_scores_are_made_of(
+def test_c14_the_best_documents_and_what_their_scores_are_made_of(
     call: Runner, tmp_path: Path, index: Path
 ) -> None:
     done = call(main, *arguments(tmp_path, HEAD + ENCODE + ROWS))

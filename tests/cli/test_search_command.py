@@ -320,7 +320,7 @@ def test_topics_with_fewer_pages_than_asked_for_are_told_of(
 
 
 @pytest.mark.parametrize(("model", "told"), [("echo", "try --preset paper"), ("uniform", "docs/training.md")])
-def test_e17_why_there_are_no_hits_at_all_is_tried_before_it_is_told(
+def test_i17_why_there_are_no_hits_at_all_is_tried_before_it_is_told(
     tiny_index: Path, topics: Path, tmp_path: Path, call: Runner, stubbed: Stubbed, model: str, told: str
 ) -> None:
     """Smoothing is blamed where hits would be there without it; else the model, whose keys are unlikely."""
@@ -340,7 +340,7 @@ def test_e17_why_there_are_no_hits_at_all_is_tried_before_it_is_told(
     assert ("docs/training.md" in paper.err) == (model == "uniform")
 
 
-def test_f4_as_many_hits_as_64_bits_hold(
+def test_j4_as_many_hits_as_64_bits_hold(
     tiny_index: Path, topics: Path, tmp_path: Path, call: Runner, stubbed: Stubbed
 ) -> None:
     runs = []

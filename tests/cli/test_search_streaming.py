@@ -184,6 +184,7 @@ def test_a_fault_in_ranking_is_told_and_leaves_nothing(
     assert stubbed.n_batches < len(TOPICS.splitlines())
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
     setting = _setting(tmp_path, n_words=50)
     arguments = _arguments(setting, n_queries=200, output=tmp_path / "runs" / "run")
@@ -265,8 +266,9 @@ needs_proc = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_proc
-@pytest.mark.parametrize("n_queries", [4_000, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_queries", [4_000, 20_000])
 def test_memory_grows_with_the_topics_file_and_nothing_else(tmp_path: Path, n_queries: int) -> None:
     """Many queries take no more than their own texts and ids, some hundred bytes each in Python."""
     setting = _setting(tmp_path, n_words=1_000)
@@ -274,6 +276,7 @@ def test_memory_grows_with_the_topics_file_and_nothing_else(tmp_path: Path, n_qu
     assert many - few < n_queries * 400 + 2 * MIB
 
 
+@pytest.mark.slow
 @needs_proc
 def test_memory_does_not_grow_with_the_vocabulary(tmp_path: Path) -> None:
     """A list of Python numbers as long as the larger vocabulary would take 29 MiB for each batch of 8."""

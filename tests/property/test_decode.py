@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seal_ir.config import PRESETS, DecodeConfig
@@ -20,10 +20,11 @@ from seal_ir.rank.ranker import rank
 from seal_ir.records import BODY, QUERY, TITLE, Key, QueryKeys
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
 from tests.helpers import oracle, reference
+from tests.helpers.examples import examples
 from tests.helpers.streams import SCAN, StreamIndex
 from tests.helpers.stub import FURTHER, StubModel, generator, prompt_tokens, word_tokenizer
 
-FEW = settings(max_examples=40, deadline=None)
+FEW = examples(40)
 WORDS = ("a", "b", "c", "A", "B", "C", "ab", "Ab", "AB", "never")
 TOKENIZER = word_tokenizer(WORDS)
 TITLE_WORDS = WORDS[:4]
@@ -108,7 +109,7 @@ def _all_keys(case: Case, index: StreamIndex) -> Iterator[tuple[str, Key]]:
 
 @pytest.mark.parametrize("engine", [SCAN, SDSL])
 def test_keys_are_those_of_a_naive_beam_search(engine: str) -> None:
-    @settings(max_examples=100 if engine == SCAN else 15, deadline=None)
+    @examples(100 if engine == SCAN else 15)
     @given(case=cases(), n_segments=st.sampled_from([1, 2]))
     def check(case: Case, n_segments: int) -> None:
         _check_against_reference(case, n_segments, engine)
@@ -116,7 +117,7 @@ def test_keys_are_those_of_a_naive_beam_search(engine: str) -> None:
     check()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(case=cases(constrained=False), n_segments=st.sampled_from([1, 2]))
 def test_without_the_constraint_keys_are_what_happens_to_occur(case: Case, n_segments: int) -> None:
     _check_against_reference(case, n_segments, SCAN)
@@ -144,7 +145,7 @@ def _check_against_reference(case: Case, n_segments: int, engine: str) -> None:
             assert _keys(found, kind) == expected
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     case=cases(),
     n_segments=st.sampled_from([1, 2]),
@@ -288,7 +289,7 @@ def _plain(found: QueryKeys, ranges: bool = True) -> object:
     return keys, [column.tolist() for column in found.unigrams]
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(case=cases())
 def test_the_scan_engine_of_these_tests_answers_as_sdsl(case: Case) -> None:
     scan, sdsl = case.index(), case.index(engine=SDSL)

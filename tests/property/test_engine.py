@@ -6,14 +6,15 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers import oracle
 from tests.helpers.engines import BOUNDARY, FACTORIES, MODULES, Factory
+from tests.helpers.examples import examples
 
 MAX_LENGTH = 6
-FEW = settings(max_examples=40, deadline=None)  # the sdsl engine takes 25 ms to build an index of any size
+FEW = examples(40)  # the sdsl engine takes 25 ms to build an index of any size
 ALPHABETS = [(2, 3), (2, 3, 4, 5), (2, 7, 9, 300), (5, 60_000, 65_535, 70_000), (2, 4_294_967_295)]
 
 
@@ -49,7 +50,7 @@ def probes(draw: st.DrawFn) -> tuple[list[list[int]], list[tuple[int, ...]]]:
 
 @FEW
 @given(case=probes())
-def test_count_and_locate_agree_with_the_scan(engine_factory, case) -> None:
+def test_d4_count_and_locate_agree_with_the_scan(engine_factory, case) -> None:
     documents, ngrams = case
     probe = engine_factory(documents)
     for ngram in ngrams:
@@ -164,7 +165,7 @@ def test_symbols_that_are_not_in_the_index_have_empty_ranges(engine_factory) -> 
         assert probe.range((9, symbol)) == (0, 0)
 
 
-@settings(max_examples=5, deadline=None)
+@examples(5)
 @given(seed=st.integers(0, 2**32))
 def test_longer_texts_agree_with_the_scan(engine_factory, seed) -> None:
     source = random.Random(seed)

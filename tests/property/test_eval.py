@@ -5,11 +5,12 @@ from __future__ import annotations
 import unicodedata
 
 import regex
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seal_ir.eval.answers import TOKENS, first_ranks, holds_answer, token_text
 from seal_ir.eval.measures import aggregate, judged_values, parse_measures
+from tests.helpers.examples import examples
 
 # Where unicodedata and the regex package know different versions of Unicode, new characters are unassigned.
 KNOWN = st.characters(exclude_categories=("Cs", "Cn"), max_codepoint=0x1FFFF)
@@ -35,19 +36,19 @@ def naive(body: str, answers: list[str]) -> bool:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(WORDS)
 def test_tokens_equal_the_rule(text: str) -> None:
     assert token_text(text).split(" ") == (tokens(text) or [""])
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(WORDS, st.lists(WORDS, max_size=3))
 def test_matching_equals_the_rule(body: str, answers: list[str]) -> None:
     assert holds_answer(body, answers) == naive(body, answers)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.sampled_from("abc.-"), min_size=1, max_size=20), st.data())
 def test_every_run_of_tokens_is_found(body: list[str], data: st.DataObject) -> None:
     lo = data.draw(st.integers(0, len(body) - 1))
@@ -55,7 +56,7 @@ def test_every_run_of_tokens_is_found(body: list[str], data: st.DataObject) -> N
     assert holds_answer(" ".join(body), ["  ".join(body[lo:hi]).upper()])
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.dictionaries(st.sampled_from("12345"), st.lists(st.sampled_from("abcdef"), unique=True, min_size=1)),
     st.dictionaries(st.sampled_from("12345"), st.lists(st.sampled_from("xyz"), max_size=2)),
@@ -72,7 +73,7 @@ def test_first_ranks_equal_a_scan(
     assert first_ranks(rankings, answers, bodies, TOKENS) == expected
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     st.dictionaries(
         st.sampled_from("12345"),

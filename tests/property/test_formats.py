@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seal_ir.formats.collections.collection import Collection, Counts, ReadOptions
@@ -20,13 +20,14 @@ from seal_ir.formats.runs.pages import first_hits, fold_hits
 from seal_ir.formats.runs.trec import RunWriter, read_run, strictly_decreasing, trec_order
 from seal_ir.formats.topics.reading import read_topics
 from seal_ir.records import Document, Hit, Query
+from tests.helpers.examples import examples
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
 ID = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12).filter(
     lambda text: text.split() == [text] and not text.startswith("\ufeff")
 )
 CELL = TEXT.filter(lambda text: not set("\t\n") & set(text) and not text.endswith("\r"))
-FILES = settings(deadline=None)  # the disk may be slow
+FILES = examples(100)  # the disk may be slow
 SCORE = st.floats(-1e37, 1e37, allow_nan=False) | st.floats(-20, 20) | st.sampled_from([0.0, 1.0, -3.5])
 
 
@@ -115,7 +116,7 @@ def test_nq_topics(folder: Path, rows: list[tuple[str, list[str]]]) -> None:
         assert read_topics(folder / "n.txt") == expected
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(SCORE, max_size=30))
 def test_printed_scores_strictly_decrease(scores: list[float]) -> None:
     texts = strictly_decreasing(scores)

@@ -6,16 +6,17 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seal_ir.index.reader import Index
 from seal_ir.records import Document, Range
 from seal_ir.text.symbols import BOUNDARY, TITLE_END
 from tests.helpers import oracle, tiny
+from tests.helpers.examples import examples
 
 MAX_LENGTH = 3
-FEW = settings(max_examples=6, deadline=None)  # an engine takes 25 ms to build, of any size
+FEW = examples(6)  # an engine takes 25 ms to build, of any size
 
 texts = st.lists(st.sampled_from(["a", "b", " a", " the", "\n", "é", "</s>"]), max_size=4).map("".join)
 collections = st.lists(st.tuples(texts, texts), min_size=1, max_size=9).map(
@@ -37,7 +38,7 @@ def _count(ranges: tuple[Range, ...]) -> int:
 
 @FEW
 @given(documents=collections)
-def test_segments_do_not_change_answers(documents: list[Document]) -> None:
+def test_d12_segments_do_not_change_answers(documents: list[Document]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for index in _cuts(Path(folder), documents):
             streams = [stream.tolist() for stream in index.streams(range(len(documents)))]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seal_ir.config import RankConfig
@@ -22,9 +22,10 @@ from seal_ir.rank.ranker import rank
 from seal_ir.rank.weights import log_odds
 from seal_ir.records import NO_UNIGRAMS, Key, Query, QueryKeys, Unigrams
 from tests.helpers import tiny
+from tests.helpers.examples import examples
 from tests.helpers.keys import assert_equal, random_keys
 
-FILES = settings(max_examples=50, deadline=None)
+FILES = examples(50)
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
 ID = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8).filter(
     lambda text: text.split() == [text]

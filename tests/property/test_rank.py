@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seal_ir.config import PRESETS, RankConfig
@@ -22,9 +22,10 @@ from seal_ir.rank.weights import weigh
 from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM, Key, QueryKeys, Ranked, Unigrams
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
 from tests.helpers import oracle, plain_rank, reference
+from tests.helpers.examples import examples
 from tests.helpers.streams import SCAN, StreamIndex
 
-FEW = settings(max_examples=40, deadline=None)
+FEW = examples(40)
 ALPHABET = range(FIRST_TOKEN, FIRST_TOKEN + 6)
 ALL = 10_000
 Wish = tuple[tuple[int, ...], float, str]  # symbols, log-probability, kind

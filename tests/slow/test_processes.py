@@ -42,9 +42,7 @@ ABOUT = {"model": DEFAULT_MODEL, "collection": {"kind": "JsonCollection", "count
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
-def test_no10_pools_and_dataloaders_search_after_the_first_search(
-    method: str, searcher: SealSearcher
-) -> None:
+def test_i10_pools_and_dataloaders_search_after_the_first_search(method: str, searcher: SealSearcher) -> None:
     expected = [[hit.docid for hit in searcher.search(query, k=3)] for query in QUERIES]
     assert all(expected)
     with multiprocessing.get_context(method).Pool(2) as pool:
@@ -56,14 +54,14 @@ def test_no10_pools_and_dataloaders_search_after_the_first_search(
     assert len(list(loader)) == len(Searches(searcher))
 
 
-def test_no10_a_copied_searcher_loads_its_model_again(searcher: SealSearcher) -> None:
+def test_i10_a_copied_searcher_loads_its_model_again(searcher: SealSearcher) -> None:
     hits = searcher.search(QUERIES[0])
     copied = copy.deepcopy(searcher)
     assert copied.generator is not searcher.generator
     assert [hit.docid for hit in copied.search(QUERIES[0])] == [hit.docid for hit in hits]
 
 
-def test_no9_two_searches_side_by_side_take_little_more_work_than_one(
+def test_i9_two_searches_side_by_side_take_little_more_work_than_one(
     searcher: SealSearcher, tmp_path: Path
 ) -> None:
     topics = tmp_path / "topics.tsv"

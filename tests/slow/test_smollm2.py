@@ -73,7 +73,7 @@ def test_c5_logprobs_of_keys_do_not_depend_on_batch_size_and_order(decoded) -> N
             assert theirs_keys == pytest.approx(ours_keys, rel=0, abs=NEAR)
 
 
-def test_e12_one_query_at_a_time_has_the_same_bits_in_any_order(
+def test_i12_one_query_at_a_time_has_the_same_bits_in_any_order(
     index_dir: Path, generator: Generator, queries: list[str], decoded: dict[str, list[QueryKeys]]
 ) -> None:
     index = Index(index_dir)

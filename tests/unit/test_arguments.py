@@ -88,7 +88,7 @@ ENTRIES = ("batch_search", "ids of batch_search", "decode", "decode_counted", "r
 
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("holder", HOLDERS)
-def test_e1_queries_in_any_container_go_by_position(searcher: SealSearcher, entry: str, holder: str) -> None:
+def test_i1_queries_in_any_container_go_by_position(searcher: SealSearcher, entry: str, holder: str) -> None:
     values = ["d1", "none", "d6"] if entry == "batch_doc" else QUERIES
     ask = entries(searcher)[entry]
     expected = ask(values)
@@ -96,7 +96,7 @@ def test_e1_queries_in_any_container_go_by_position(searcher: SealSearcher, entr
     assert len(expected) == (2 if entry == "batch_doc" else 3)
 
 
-def test_e1_a_permuted_frame_gives_each_query_its_own_hits(searcher: SealSearcher) -> None:
+def test_i1_a_permuted_frame_gives_each_query_its_own_hits(searcher: SealSearcher) -> None:
     found = searcher.batch_search(PERMUTED["query"], PERMUTED["qid"])
     assert found == {qid: searcher.search(query) for qid, query in zip(QIDS, QUERIES, strict=True)}
     assert len({tuple(key.symbols for key in keys.keys) for keys in searcher.decode(PERMUTED["query"])}) == 3
@@ -104,7 +104,7 @@ def test_e1_a_permuted_frame_gives_each_query_its_own_hits(searcher: SealSearche
 
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("value", NO_TEXTS)
-def test_e1_what_is_no_text_is_refused_with_its_place_and_value(
+def test_i1_what_is_no_text_is_refused_with_its_place_and_value(
     searcher: SealSearcher, entry: str, value: str
 ) -> None:
     given, told = NO_TEXTS[value]
@@ -117,7 +117,7 @@ def test_e1_what_is_no_text_is_refused_with_its_place_and_value(
 
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("holder", NO_HOLDERS)
-def test_e1_what_holds_no_texts_in_order_is_refused(searcher: SealSearcher, entry: str, holder: str) -> None:
+def test_i1_what_holds_no_texts_in_order_is_refused(searcher: SealSearcher, entry: str, holder: str) -> None:
     given, told = NO_HOLDERS[holder]
     if entry == "ids of batch_search" and given is None:
         told = "need as many distinct ids, not 0"
@@ -126,7 +126,7 @@ def test_e1_what_holds_no_texts_in_order_is_refused(searcher: SealSearcher, entr
 
 
 @pytest.mark.parametrize("value", NO_TEXTS)
-def test_e1_a_single_query_that_is_no_text_is_refused(searcher: SealSearcher, value: str) -> None:
+def test_i1_a_single_query_that_is_no_text_is_refused(searcher: SealSearcher, value: str) -> None:
     given, told = NO_TEXTS[value]
     with pytest.raises(ArgumentError, match=f"^q is {told}"):
         searcher.search(given)
@@ -137,7 +137,7 @@ def test_e1_a_single_query_that_is_no_text_is_refused(searcher: SealSearcher, va
     assert encoder.encode(np.str_(QUERIES[0])) == encoder.encode(QUERIES[0])
 
 
-def test_e1_ids_may_be_integers_as_pyserini_makes_them(searcher: SealSearcher) -> None:
+def test_i1_ids_may_be_integers_as_pyserini_makes_them(searcher: SealSearcher) -> None:
     found = searcher.batch_search(QUERIES, np.array([30, 10, 20]))
     assert list(found) == [30, 10, 20]
     assert [type(qid) for qid in found] == [int] * 3
@@ -148,7 +148,7 @@ def test_e1_ids_may_be_integers_as_pyserini_makes_them(searcher: SealSearcher) -
         searcher.batch_search(QUERIES, q_ids=iter(()))
 
 
-def test_e1_keys_that_are_none_are_refused(searcher: SealSearcher) -> None:
+def test_i1_keys_that_are_none_are_refused(searcher: SealSearcher) -> None:
     keys = searcher.decode(QUERIES[:2])
     with pytest.raises(ArgumentError, match=r"^keys\[1\] is .* it must be a QueryKeys"):
         searcher.rescore(QUERIES[:2], [keys[0], keys[1].keys])  # type: ignore[list-item]
@@ -159,7 +159,7 @@ def test_e1_keys_that_are_none_are_refused(searcher: SealSearcher) -> None:
 
 @pytest.mark.parametrize("value", NO_TEXTS)
 @pytest.mark.parametrize("part", ["id", "title", "text", "raw", "docid"])
-def test_e1_documents_of_anything_but_text_are_not_indexed(tmp_path: Path, part: str, value: str) -> None:
+def test_i1_documents_of_anything_but_text_are_not_indexed(tmp_path: Path, part: str, value: str) -> None:
     given, told = NO_TEXTS[value]
     if (part, value) == ("raw", "None"):
         return  # no record is kept
@@ -182,13 +182,13 @@ def test_e1_documents_of_anything_but_text_are_not_indexed(tmp_path: Path, part:
         ([Document("a", "", "x", further=(("url", "x"),))], "has a field 'url'"),
     ],
 )
-def test_e1_what_are_no_documents_are_not_indexed(tmp_path: Path, documents: Any, told: str) -> None:
+def test_i1_what_are_no_documents_are_not_indexed(tmp_path: Path, documents: Any, told: str) -> None:
     with pytest.raises(ArgumentError, match=told):
         tiny.build(tmp_path / "index", documents)
     assert not (tmp_path / "index").exists()
 
 
-def test_e1_documents_may_come_from_anything_that_has_an_order(tmp_path: Path) -> None:
+def test_i1_documents_may_come_from_anything_that_has_an_order(tmp_path: Path) -> None:
     frame = pd.DataFrame(tiny.DOCUMENTS).sample(frac=1, random_state=0)
     rows = (Document(row.id, np.str_(row.title), row.text) for row in frame.itertuples())
     index = tiny.built(tmp_path / "index", rows)
@@ -196,7 +196,7 @@ def test_e1_documents_may_come_from_anything_that_has_an_order(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("value", NO_WHOLES)
-def test_f4_only_integers_say_how_many_or_which(searcher: SealSearcher, tiny_index: Path, value: str) -> None:
+def test_j4_only_integers_say_how_many_or_which(searcher: SealSearcher, tiny_index: Path, value: str) -> None:
     given = NO_WHOLES[value]
     asks: dict[str, Callable[[Any], object]] = {
         "k": lambda k: searcher.search("Japan", k),
@@ -221,7 +221,7 @@ def test_f4_only_integers_say_how_many_or_which(searcher: SealSearcher, tiny_ind
 @pytest.mark.parametrize(
     "huge", [1 << 31, 1 << 63, 10**30, 10**5000], ids=["2^31", "2^63", "10^30", "10^5000"]
 )
-def test_f4_huge_numbers_are_no_traceback(searcher: SealSearcher, tiny_index: Path, huge: int) -> None:
+def test_j4_huge_numbers_are_no_traceback(searcher: SealSearcher, tiny_index: Path, huge: int) -> None:
     expected = searcher.search("the capital of Japan", k=100)
     assert searcher.search("the capital of Japan", k=huge) == expected
     assert searcher.batch_search(["the capital of Japan"], ["1"], k=huge, threads=huge) == {"1": expected}
@@ -242,7 +242,7 @@ def test_f4_huge_numbers_are_no_traceback(searcher: SealSearcher, tiny_index: Pa
         searcher.search("Japan", k=-huge)
 
 
-def test_f4_integers_of_any_kind_are_integers(searcher: SealSearcher) -> None:
+def test_j4_integers_of_any_kind_are_integers(searcher: SealSearcher) -> None:
     expected = searcher.search("the capital of Japan", k=2)
     for k in (np.int64(2), np.uint8(2), np.array(2)):
         assert searcher.search("the capital of Japan", k=k) == expected
@@ -253,13 +253,13 @@ def test_f4_integers_of_any_kind_are_integers(searcher: SealSearcher) -> None:
 
 
 @pytest.mark.parametrize("docid", [1.5, True, None, b"d1", ("d1",)])
-def test_f4_a_document_is_named_by_text_or_integer_only(searcher: SealSearcher, docid: Any) -> None:
+def test_j4_a_document_is_named_by_text_or_integer_only(searcher: SealSearcher, docid: Any) -> None:
     with pytest.raises(ArgumentError, match=r"^docid is .*; it must be text or an integer"):
         searcher.doc(docid)
 
 
 @pytest.mark.parametrize("config", [{"beam": 3}, DecodeConfig(), RankConfig(), "paper", [], 0])
-def test_e17_settings_of_another_type_are_refused_in_one_sentence(
+def test_i17_settings_of_another_type_are_refused_in_one_sentence(
     searcher: SealSearcher, tiny_index: Path, config: Any
 ) -> None:
     asks: list[Callable[[], object]] = [
@@ -278,19 +278,19 @@ def test_e17_settings_of_another_type_are_refused_in_one_sentence(
 
 
 @pytest.mark.parametrize("value", [None, 3, b"index", "in\0dex", ["index"]])
-def test_e17_an_index_directory_that_is_no_path(value: Any) -> None:
+def test_i17_an_index_directory_that_is_no_path(value: Any) -> None:
     for ask in (SealSearcher, Index):
         with pytest.raises(ArgumentError, match="^index directory is .*; it must be a path"):
             ask(value)
 
 
-def test_e17_a_model_of_another_type(tiny_index: Path, llama: Path) -> None:
+def test_i17_a_model_of_another_type(tiny_index: Path, llama: Path) -> None:
     with pytest.raises(ArgumentError, match=r"^model is 3 \(int\); it must be a Generator"):
         SealSearcher(tiny_index, 3)  # type: ignore[arg-type]
     assert SealSearcher(tiny_index, llama).search("Japan", k=1) is not None  # type: ignore[arg-type]
 
 
-def test_e17_the_name_of_a_registered_index_points_to_the_way_to_open_it(
+def test_i17_the_name_of_a_registered_index_points_to_the_way_to_open_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

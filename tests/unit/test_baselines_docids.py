@@ -194,7 +194,9 @@ def test_some_documents_of_another_format(folder: Path, call: Runner) -> None:
     ]
 
 
-def test_faults(folder: Path, call: Runner) -> None:
+@pytest.fixture
+def faulty(folder: Path) -> Path:
+    """The folder, with collections and indexes that have faults."""
     save_records(
         folder / "more.jsonl",
         [{"id": f"n{n}", "contents": "x"} for n in range(2)] + [{"id": "d0", "contents": "x"}],
@@ -213,45 +215,39 @@ def test_faults(folder: Path, call: Runner) -> None:
     faiss.write_index(mapped, str(lost / "index"))
     vectors[4, 2] = np.nan
     save_index(folder / "nan", ids, vectors)
-    small = folder / "small.jsonl"
-    save_records(small, [{"id": name, "contents": "x"} for name in ids])
+    save_records(folder / "small.jsonl", [{"id": name, "contents": "x"} for name in ids])
     (folder / "folder").mkdir()
-    for more, code, parts in (
+    save_records(folder / "one.jsonl", [{"id": "d0", "contents": "x"}])
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "part"),
+    [
+        ("--faiss @absent", 1, "absent: no Faiss index; build one with python -m seal_ir.base"),
+        ("--input @absent", 1, "absent: no such file or folder"),
+        ("--input @more.jsonl", 1, "faiss: has no vector of 2 of 3 documents, such as 'n0'; build"),
+        ("--input @none.jsonl", 2, "no documents to name (read 1 = indexed 0 + empty 1"),
+        ("--input @small.jsonl --faiss @twice", 1, "docid:10: id 'd0' comes twice"),
+        ("--input @more.jsonl --faiss @short", 1, "has no vector of 2 of 3"),
+        ("--input @small.jsonl --faiss @cut", 1, "cut/index: Faiss cannot read it ("),
+        ("--input @small.jsonl --faiss @lost", 1, "cannot give the vectors of this kind of index"),
+        ("--input @small.jsonl --faiss @nan", 1, "the vector of document 'd4' holds numbers that"),
         (
-            ["--faiss", folder / "absent"],
+            "--input @one.jsonl --faiss @short",
             1,
-            ["absent: no Faiss index; build one with python -m seal_ir.base"],
+            "short: 10 vectors and 9 ids; remove the index and build one",
         ),
-        (["--input", folder / "absent"], 1, ["absent: no such file or folder"]),
-        (
-            ["--input", folder / "more.jsonl"],
-            1,
-            ["faiss: has no vector of 2 of 3 documents, such as 'n0'; build"],
-        ),
-        (["--input", folder / "none.jsonl"], 2, ["no documents to name (read 1 = indexed 0 + empty 1"]),
-        (["--input", small, "--faiss", folder / "twice"], 1, ["docid:10: id 'd0' comes twice"]),
-        (["--input", folder / "more.jsonl", "--faiss", folder / "short"], 1, ["has no vector of 2 of 3"]),
-        (["--input", small, "--faiss", folder / "cut"], 1, ["cut/index: Faiss cannot read it ("]),
-        (
-            ["--input", small, "--faiss", lost],
-            1,
-            ["cannot give the vectors of this kind of index"],
-        ),
-        (
-            ["--input", small, "--faiss", folder / "nan"],
-            1,
-            ["the vector of document 'd4' holds numbers that"],
-        ),
-        (["--branches", 1], 2, ["branches is 1"]),
-        (["--output", folder / "out.jsonl.zst"], 2, ["out.jsonl.zst: this is written plain or as gzip"]),
-        (["--output", folder / "folder"], 2, ["folder: is a folder; name a file to write"]),
-    ):
-        assert_fault(call(docids.main, *words_of(folder, *more)), code, *parts)
-    one = save_records(folder / "one.jsonl", [{"id": "d0", "contents": "x"}])
-    result = call(docids.main, *words_of(folder, "--input", one, "--faiss", folder / "short"))
-    assert_fault(result, 1, "short: 10 vectors and 9 ids; remove the index and build one")
-    assert not list(folder.glob("out*"))
-    assert not list(folder.glob(".*"))
+        ("--branches 1", 2, "branches is 1"),
+        ("--output @out.jsonl.zst", 2, "out.jsonl.zst: this is written plain or as gzip"),
+        ("--output @folder", 2, "folder: is a folder; name a file to write"),
+    ],
+)
+def test_faults(faulty: Path, call: Runner, more: str, code: int, part: str) -> None:
+    words = more.replace("@", f"{faulty}/").split()
+    assert_fault(call(docids.main, *words_of(faulty, *words)), code, part)
+    assert not list(faulty.glob("out*"))
+    assert not list(faulty.glob(".*"))
 
 
 def test_faiss_is_missing(folder: Path, call: Runner, monkeypatch: pytest.MonkeyPatch) -> None:

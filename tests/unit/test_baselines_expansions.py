@@ -135,17 +135,22 @@ def test_titles_end_where_the_model_ends_them(models: Path) -> None:
         assert len(expanded.titles.split(" *** ")) <= 4
 
 
-def test_faults(call: Runner, folder: Path, models: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("model", "more", "code", "part"),
+    [
+        ("llama", "--batch-size 0", 2, "batch_size is 0; it must be at least 1"),
+        ("llama", "--topics @none.tsv", 1, "no such file"),
+        ("llama", "--output @", 2, "is a folder; --output is what the names"),
+        ("llama", "--output @file/out", 2, "cannot be written"),
+        ("llama", "--dtype int3", 2, "dtype is 'int3'"),
+        ("none/x", "", 1, "no such model folder"),
+    ],
+)
+def test_faults(
+    call: Runner, folder: Path, models: Path, model: str, more: str, code: int, part: str
+) -> None:
     (folder / "file").write_text("", encoding="utf-8")
-    for model, more, code, parts in (
-        (models / "llama", ["--batch-size", 0], 2, ["batch_size is 0; it must be at least 1"]),
-        (models / "llama", ["--topics", folder / "none.tsv"], 1, ["no such file"]),
-        (models / "llama", ["--output", f"{folder}/"], 2, ["is a folder; --output is what the names"]),
-        (models / "llama", ["--output", folder / "file" / "out"], 2, ["cannot be written"]),
-        (models / "llama", ["--dtype", "int3"], 2, ["dtype is 'int3'"]),
-        (models / "none" / "x", [], 1, ["no such model folder"]),
-    ):
-        assert_fault(make(call, folder, model, *more), code, *parts)
+    assert_fault(make(call, folder, models / model, *more.replace("@", f"{folder}/").split()), code, part)
     left = [path for path in folder.rglob("*") if path.is_file()]
     assert sorted(path.name for path in left) == ["file", "topics.jsonl"]
 

@@ -146,6 +146,7 @@ def test_questions_that_a_record_has_are_excluded_too(call: Runner, folder: Path
     assert figures(result)["excluded_questions"] == 1
 
 
+@pytest.mark.slow
 def test_questions_of_a_model(call: Runner, folder: Path, model: Path) -> None:
     words = ["--model", model, "--include-ids", folder / "ids", "--per-document", 12]
     result = make(call, folder, *words, "--exclude", folder / "test.tsv")
@@ -192,9 +193,9 @@ def test_both_sources(call: Runner, folder: Path, model: Path) -> None:
     assert len(found["d4"]) > 1
 
 
-def test_faults(call: Runner, folder: Path, model: Path) -> None:
-    pairs = ["--pairs", folder / "pairs.jsonl"]
-    judged = ["--judged", folder / "topics.tsv"]
+@pytest.fixture
+def faulty(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder, which is the working directory, with files of questions that have faults."""
     for name, records in (
         ("elsewhere", [{"question": "q", "positive_ids": ["z"]}]),
         ("no-ids", [{"question": "q"}]),
@@ -208,37 +209,43 @@ def test_faults(call: Runner, folder: Path, model: Path) -> None:
     (folder / "all.tsv").write_text(
         "1\twhat is the capital of france\n2\tname a french city\n", encoding="utf-8"
     )
-    save_bart(folder / "bart")
-    writes = ["--model", model, "--include-ids", folder / "ids"]
-    for words, code, parts in (
-        ([], 2, ["no source of questions; give --judged, --pairs or --model"]),
-        (["--model", model], 2, ["--model needs --include-ids"]),
-        ([*pairs, "--include-ids", folder / "ids"], 2, ["--include-ids is for --model"]),
-        ([*writes, "--per-document", 0], 2, ["--per-document is 0; it must be at least 1"]),
-        ([*writes, "--batch-size", 0], 2, ["--batch-size is 0"]),
-        ([*writes, "--seed", -1], 2, ["--seed is -1"]),
-        ([*pairs, "--output", folder / "out.jsonl.bz2"], 2, ["written plain or as gzip"]),
-        ([*pairs, "--exclude", folder / "missing.tsv"], 1, ["missing.tsv", "no such file"]),
-        ([*judged, folder / "missing.trec"], 1, ["missing.trec", "no such file"]),
-        ([*judged, "nothing-of-that-name"], 2, ["no such file, and none belong to topics of that name"]),
-        ([*judged, folder / "none.trec"], 1, ["none.trec: none of its topics are in"]),
-        (["--pairs", folder / "dpr.json"], 1, ["dpr.json: a JSON array; write JSON lines"]),
-        (
-            ["--pairs", folder / "no-ids.jsonl"],
-            1,
-            ['no-ids.jsonl:1: "positive_ids" is None; it must be a list'],
-        ),
-        (["--pairs", folder / "no-question.jsonl"], 1, ["no-question.jsonl:1: no question"]),
-        (["--pairs", folder / "elsewhere.jsonl"], 1, ["has none of the 1 questions' passages, such as 'z'"]),
-        ([*pairs, "--input", folder / "odd.jsonl"], 1, ["document d1:", "it must be a list of strings"]),
-        ([*pairs, "--exclude", folder / "all.tsv"], 1, ["every question is excluded, or none was written"]),
-        (["--model", model, "--include-ids", folder / "absent-ids"], 1, ["none of its 1 ids is in"]),
-        (["--model", folder / "bart", *writes[2:]], 1, ["questions are written by a causal model"]),
-        (["--model", folder / "nowhere/x", *writes[2:]], 1, ["no such model folder"]),
-        ([*writes, "--dtype", "int3"], 2, ["dtype is 'int3'"]),
-    ):
-        assert_fault(make(call, folder, *words), code, *parts)
-    assert not list(folder.glob("*out*"))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "parts"),
+    [
+        ("", 2, ["no source of questions; give --judged, --pairs or --model"]),
+        ("--model MODEL", 2, ["--model needs --include-ids"]),
+        ("--pairs pairs.jsonl --include-ids ids", 2, ["--include-ids is for --model"]),
+        ("MODEL_WRITES --per-document 0", 2, ["--per-document is 0; it must be at least 1"]),
+        ("MODEL_WRITES --batch-size 0", 2, ["--batch-size is 0"]),
+        ("MODEL_WRITES --seed -1", 2, ["--seed is -1"]),
+        ("MODEL_WRITES --dtype int3", 2, ["dtype is 'int3'"]),
+        ("--pairs pairs.jsonl --output out.jsonl.bz2", 2, ["written plain or as gzip"]),
+        ("--pairs pairs.jsonl --exclude missing.tsv", 1, ["missing.tsv", "no such file"]),
+        ("--judged topics.tsv missing.trec", 1, ["missing.trec", "no such file"]),
+        ("--judged topics.tsv nothing", 2, ["no such file, and none belong to topics of that name"]),
+        ("--judged topics.tsv none.trec", 1, ["none.trec: none of its topics are in"]),
+        ("--pairs dpr.json", 1, ["dpr.json: a JSON array; write JSON lines"]),
+        ("--pairs no-ids.jsonl", 1, ['no-ids.jsonl:1: "positive_ids" is None; it must be a list']),
+        ("--pairs no-question.jsonl", 1, ["no-question.jsonl:1: no question"]),
+        ("--pairs elsewhere.jsonl", 1, ["has none of the 1 questions' passages, such as 'z'"]),
+        ("--pairs pairs.jsonl --input odd.jsonl", 1, ["document d1:", "it must be a list of strings"]),
+        ("--pairs pairs.jsonl --exclude all.tsv", 1, ["every question is excluded, or none was written"]),
+        ("--model MODEL --include-ids absent-ids", 1, ["none of its 1 ids is in"]),
+        ("--model BART --include-ids ids", 1, ["questions are written by a causal model"]),
+        ("--model ./nowhere/x --include-ids ids", 1, ["no such model folder"]),
+    ],
+)
+def test_faults(call: Runner, faulty: Path, model: Path, words: str, code: int, parts: list[str]) -> None:
+    if "BART" in words:
+        save_bart(faulty / "bart")
+    words = words.replace("MODEL_WRITES", "--model MODEL --include-ids ids")
+    words = words.replace("MODEL", str(model)).replace("BART", str(faulty / "bart"))
+    assert_fault(make(call, faulty, *words.split()), code, *parts)
+    assert not list(faulty.glob("*out*"))
 
 
 def test_kept() -> None:

@@ -46,7 +46,7 @@ def parser_of(command: str, monkeypatch: pytest.MonkeyPatch) -> argparse.Argumen
     return found[0]
 
 
-def test_no20_every_command_is_listed(call: Runner) -> None:
+def test_i20_every_command_is_listed(call: Runner) -> None:
     folders = [path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("__main__.py")]
     modules = {".".join(folder.parts) for folder in folders} - {"", *OLD_NAMES}
     assert modules | {"pyserini_plugin"} == {name.split()[0] for name in COMMANDS}
@@ -73,12 +73,12 @@ def test_a_renamed_command_keeps_its_old_name_with_one_line_of_notice(old: str) 
 @pytest.mark.parametrize(
     ("word", "told"), [("search", "write python -m seal_ir.search, with a dot"), ("serach", "no command")]
 )
-def test_no20_a_word_after_the_package_is_explained(call: Runner, word: str, told: str) -> None:
+def test_i20_a_word_after_the_package_is_explained(call: Runner, word: str, told: str) -> None:
     assert_fault(call(list_commands, word, "--hits", 3), 2, told)
 
 
 @pytest.mark.parametrize("command", SHOWN)
-def test_no20_every_default_is_in_the_help(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_i20_every_default_is_in_the_help(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     parser = parser_of(command, monkeypatch)
     printed = re.sub(r"\s+", "", parser.format_help())
     n_defaults = 0
@@ -99,7 +99,7 @@ def test_no20_every_default_is_in_the_help(command: str, monkeypatch: pytest.Mon
     assert n_defaults or command.startswith(without) or command == "encode"
 
 
-def test_no20_a_default_is_added_where_the_help_does_not_say_it() -> None:
+def test_i20_a_default_is_added_where_the_help_does_not_say_it() -> None:
     parser = shared.CommandParser(prog="x")
     parser.add_argument("--share", default="5%", help="of all")
     parser.add_argument("--kinds", nargs="+", default=["a", "b"], help="which")
@@ -112,7 +112,7 @@ def test_no20_a_default_is_added_where_the_help_does_not_say_it() -> None:
 
 
 @pytest.mark.parametrize("command", ["search", "train fit", "train data", "index", "eval", "encode encoder"])
-def test_no20_long_helps_have_groups(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_i20_long_helps_have_groups(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     parser = parser_of(command, monkeypatch)
     sizes = {}
     for group in parser._action_groups:
@@ -123,7 +123,7 @@ def test_no20_long_helps_have_groups(command: str, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("option", ["--threads", "--batch-size"])
-def test_issue18_no9_a_number_beyond_all_use_is_capped_with_a_line(
+def test_j9_a_number_beyond_all_use_is_capped_with_a_line(
     option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     most = shared.most_threads() if option == "--threads" else shared.MOST_QUERIES
@@ -143,7 +143,7 @@ def test_issue18_no9_a_number_beyond_all_use_is_capped_with_a_line(
 
 
 @pytest.mark.parametrize("command", SHOWN)
-def test_issue18_no9_every_number_of_threads_and_every_batch_is_capped(
+def test_j9_every_number_of_threads_and_every_batch_is_capped(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for action in parser_of(command, monkeypatch)._actions:
@@ -158,7 +158,7 @@ MODELS += tuple(f"baselines.{name}" for name in ("dense", "expansions", "pseudo_
 
 
 @pytest.mark.parametrize("command", MODELS)
-def test_no9_every_command_that_runs_a_model_has_threads(
+def test_i9_every_command_that_runs_a_model_has_threads(
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
@@ -168,7 +168,7 @@ def test_no9_every_command_that_runs_a_model_has_threads(
     assert threads.default == 3
 
 
-def test_no9_commands_let_openmps_threads_sleep(call: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_i9_commands_let_openmps_threads_sleep(call: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     for policy, expected in ((None, "PASSIVE"), ("ACTIVE", "ACTIVE")):
         monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
@@ -198,7 +198,7 @@ RUN_MODELS = {
 
 
 @pytest.mark.parametrize("command", RUN_MODELS)
-def test_no9_a_model_runs_on_the_threads_that_were_given(
+def test_i9_a_model_runs_on_the_threads_that_were_given(
     command: str, call: Runner, tiny_index: Path, llama: Path, tmp_path: Path
 ) -> None:
     import torch
@@ -232,7 +232,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize(("name", "option", "kind"), FOREIGN)
-def test_no15_each_option_of_pyserinis_gets_a_sentence(
+def test_i15_each_option_of_pyserinis_gets_a_sentence(
     name: str, option: str, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parser, ignored, refused, needed = COMMANDS_OF[name]
@@ -252,7 +252,7 @@ def test_no15_each_option_of_pyserinis_gets_a_sentence(
     [("search", f"pyserini/search/{kind}/__main__.py") for kind in ("lucene", "faiss", "hybrid")]
     + [("index", "jar")],
 )
-def test_no15_all_options_of_the_installed_pyserini_are_known(name: str, module: str) -> None:
+def test_i15_all_options_of_the_installed_pyserini_are_known(name: str, module: str) -> None:
     spec = find_spec("pyserini")
     if spec is None or spec.origin is None:
         pytest.skip("needs Pyserini")

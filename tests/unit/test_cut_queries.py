@@ -75,7 +75,7 @@ def _rescore(searcher: SealSearcher) -> None:
     ],
     ids=["search", "batch_search", "decode", "rescore"],
 )
-def test_python_says_which_queries_were_cut_and_to_what(
+def test_i8_python_says_which_queries_were_cut_and_to_what(
     tiny_index: Path,
     caplog: pytest.LogCaptureFixture,
     call: Callable[[SealSearcher], object],
@@ -87,7 +87,7 @@ def test_python_says_which_queries_were_cut_and_to_what(
     assert caplog.messages == [expected.format(LIMIT)]
 
 
-def test_encode_says_the_same(tiny_index: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_i8_encode_says_the_same(tiny_index: Path, caplog: pytest.LogCaptureFixture) -> None:
     encoder = SealQueryEncoder(tiny_index, tiny.generator(), config=CONFIG)
     encoder.encode(LONG)
     encoder.encode(FITS)
@@ -105,7 +105,7 @@ def test_the_limit_is_that_of_the_query_alone(tiny_index: Path, excess: int) -> 
 
 
 @pytest.mark.parametrize("family", ["sentence", "dpr"])
-def test_dense_questions_are_cut_to_what_their_encoder_reads(tmp_path: Path, family: str) -> None:
+def test_i8_dense_questions_are_cut_to_what_their_encoder_reads(tmp_path: Path, family: str) -> None:
     """Two special tokens are the encoder's; the tokens of the cut text are the first of the whole one's."""
     folder = (
         save_dpr(tmp_path / "q", questions=True) if family == "dpr" else save_sentence_encoder(tmp_path / "m")

@@ -97,7 +97,7 @@ def test_a_tie_of_a_narrow_and_a_wide_beam(verified: int) -> None:
     assert found == [(C, 0)]
 
 
-def test_a_wide_range_costs_a_few_verifications_and_one_reading() -> None:
+def test_f5_a_wide_range_costs_a_few_verifications_and_one_reading() -> None:
     """A thousand symbols follow; the two best are found without looking at the others."""
     symbols = range(FIRST_TOKEN, FIRST_TOKEN + 1000)
     index = _index([[1, 2, *symbols]])

@@ -68,7 +68,7 @@ def test_an_unknown_precision_is_told_with_those_there_are(folder: str) -> None:
         load_generator(folder, device="cpu", dtype="int8")
 
 
-def test_where_a_model_runs_is_logged(folder: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_j6_where_a_model_runs_is_logged(folder: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", logger="seal_ir"):
         load_generator(folder, device="cpu", dtype="bfloat16")
     assert f"model {folder} runs on cpu in bfloat16" in caplog.messages
@@ -83,7 +83,7 @@ DEVICES = [
 
 @pytest.mark.parametrize("name", DEVICES)
 @pytest.mark.filterwarnings("ignore")  # each backend has its own
-def test_a_device_that_cannot_run_is_refused_in_one_line(name: str) -> None:
+def test_j4_a_device_that_cannot_run_is_refused_in_one_line(name: str) -> None:
     if name in ("cuda", "xpu", "mps") and getattr(torch, name).is_available():
         pytest.skip("it can run here")
     with pytest.raises(UsageError, match="is not available here: .") as error:

@@ -47,7 +47,7 @@ def searcher(directory: Path, model: EchoModel, config: SearchConfig) -> SealSea
 @pytest.mark.parametrize(
     ("kind", "n_written"), [("body", 0), ("body", 1), ("body", 4), ("title", 0), ("title", 1)]
 )
-def test_f8_not_a_number_while_searching_names_query_and_step(
+def test_j8_not_a_number_while_searching_names_query_and_step(
     tiny_index: Path, kind: str, n_written: int, unigrams: int, constrained: bool
 ) -> None:
     config = SearchConfig(decode=DecodeConfig(beam=4, unigrams=unigrams, constrained=constrained))
@@ -65,7 +65,7 @@ def test_f8_not_a_number_while_searching_names_query_and_step(
 
 
 @pytest.mark.parametrize("n_written", [0, 2])
-def test_f8_not_a_number_in_the_query_s_own_ngrams(tiny_index: Path, n_written: int) -> None:
+def test_j8_not_a_number_in_the_query_s_own_ngrams(tiny_index: Path, n_written: int) -> None:
     """Beams of one step have ended; the n-grams of the query go on and are no numbers."""
     config = SearchConfig(decode=DecodeConfig(beam=2, body_steps=1, title_steps=0, unigrams=0))
     with pytest.raises(ModelError, match=f"token {n_written + 1} of its body keys"):
@@ -73,7 +73,7 @@ def test_f8_not_a_number_in_the_query_s_own_ngrams(tiny_index: Path, n_written: 
 
 
 @pytest.mark.parametrize("n_written", [0, 1])
-def test_f8_not_a_number_while_rescoring(tiny_index: Path, n_written: int) -> None:
+def test_j8_not_a_number_while_rescoring(tiny_index: Path, n_written: int) -> None:
     keys = SealSearcher(tiny_index, tiny.generator()).decode([GOOD, BAD])
     broken = searcher(tiny_index, Broken("body", n_written), preset("intersective"))
     with pytest.raises(ModelError, match=f"^query '{BAD}': token {n_written + 1} of its given keys"):
@@ -81,13 +81,13 @@ def test_f8_not_a_number_while_rescoring(tiny_index: Path, n_written: int) -> No
 
 
 @pytest.mark.parametrize(("kind", "n_written"), [("body", 0), ("body", 2), ("title", 1)])
-def test_f8_not_a_number_on_the_slow_path(tiny_index: Path, kind: str, n_written: int) -> None:
+def test_j8_not_a_number_on_the_slow_path(tiny_index: Path, kind: str, n_written: int) -> None:
     broken = searcher(tiny_index, Broken(kind, n_written), PRESETS["published"])
     with pytest.raises(ModelError, match=f"^query '{BAD}': token {n_written + 1} of its {kind} keys"):
         broken.decode([GOOD, BAD])
 
 
-def test_f8_what_is_impossible_is_a_number(tiny_index: Path) -> None:
+def test_j8_what_is_impossible_is_a_number(tiny_index: Path) -> None:
     """A model that forbids every token from some step on has shorter keys, and no fault."""
     config = SearchConfig(decode=DecodeConfig(beam=4))
     (found,) = searcher(tiny_index, Broken("body", 2, -np.inf), config).decode([BAD])
@@ -96,7 +96,7 @@ def test_f8_what_is_impossible_is_a_number(tiny_index: Path) -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 @pytest.mark.parametrize("kind", [DeviceTokens, next_tokens])
-def test_f8_one_bad_logit_shows_wherever_its_row_is_read(
+def test_j8_one_bad_logit_shows_wherever_its_row_is_read(
     kind: Callable[[torch.Tensor], Any], value: float
 ) -> None:
     logits = torch.randn(3, 40).half()
@@ -113,7 +113,7 @@ def test_f8_one_bad_logit_shows_wherever_its_row_is_read(
     assert np.isfinite(following.read(np.array([0, 2]), np.array([7, 7]), np.array([2]), 40).logprobs).all()
 
 
-def test_f8_a_network_that_breaks_after_it_was_loaded(tiny_index: Path, llama: Path) -> None:
+def test_j8_a_network_that_breaks_after_it_was_loaded(tiny_index: Path, llama: Path) -> None:
     generator = load_generator(str(llama), "cpu")
     network: Any = generator.model._network  # type: ignore[attr-defined]
     with torch.no_grad():
@@ -122,7 +122,7 @@ def test_f8_a_network_that_breaks_after_it_was_loaded(tiny_index: Path, llama: P
         SealSearcher(tiny_index, generator).search(GOOD)
 
 
-def test_f8_half_precision_that_overflows_is_named_when_the_model_is_loaded(
+def test_j8_half_precision_that_overflows_is_named_when_the_model_is_loaded(
     tmp_path: Path, tiny_index: Path
 ) -> None:
     from transformers import LlamaForCausalLM

@@ -88,7 +88,7 @@ def whole_files(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_training_set_on_a_full_disk(call: Runner, tmp_path: Path) -> None:
+def test_j4_a_training_set_on_a_full_disk(call: Runner, tmp_path: Path) -> None:
     corpus, out = ROOT / "collections" / "demo" / "corpus.jsonl", tmp_path / "set"
     options = ("data", "--input", corpus, "--unsupervised", "--output", out)
     with full(2000):
@@ -102,7 +102,7 @@ def test_a_training_set_on_a_full_disk(call: Runner, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lora", [(), ("--lora", 2)])
 @pytest.mark.parametrize(("n_bytes", "told"), [(1_000, "checkpoint-1: cannot"), (20_000, "cannot")])
-def test_training_on_a_full_disk(
+def test_j4_training_on_a_full_disk(
     call: Runner,
     tmp_path: Path,
     training_data: Path,
@@ -167,7 +167,7 @@ def gguf(tmp_path: Path, llama: Path, monkeypatch: pytest.MonkeyPatch) -> ModelF
     return ModelFiles(BASE_MODEL, str(tmp_path), tmp_path / "x.gguf", tmp_path / "cache")
 
 
-def test_a_conversion_into_a_full_cache(gguf: ModelFiles) -> None:
+def test_j4_a_conversion_into_a_full_cache(gguf: ModelFiles) -> None:
     assert gguf.cache is not None
     with full(1000), pytest.raises(ModelError, match="cache: cannot be written .*SEAL_IR_CACHE"):
         load_network(gguf, torch.float32)
@@ -188,7 +188,7 @@ def test_a_tokenizer_into_a_full_cache(tmp_path: Path, monkeypatch: pytest.Monke
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_what_killed_conversions_left_is_removed(gguf: ModelFiles, tmp_path: Path) -> None:
+def test_j7_what_killed_conversions_left_is_removed(gguf: ModelFiles, tmp_path: Path) -> None:
     """By the next conversion, and where the cache is complete by the next load; what lives stays."""
     files, cache = gguf, gguf.cache
     assert cache is not None

@@ -143,6 +143,7 @@ def test_eight_threads_get_the_answers_of_one(large_engine) -> None:
     assert together == alone
 
 
+@pytest.mark.slow
 def test_other_threads_run_during_a_call(large_engine) -> None:
     # Not the empty n-gram's range, which engines know without looking.
     whole = ranges((1, large_engine.n_rows))

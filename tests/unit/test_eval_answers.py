@@ -131,7 +131,9 @@ ANYTHING = [
 
 @pytest.mark.parametrize("answer", INVISIBLE)
 @pytest.mark.parametrize("matching", [TOKENS, REGEX])
-def test_answers_that_cannot_be_seen_match_nothing_and_are_counted(answer: str, matching: Matching) -> None:
+def test_i4_answers_that_cannot_be_seen_match_nothing_and_are_counted(
+    answer: str, matching: Matching
+) -> None:
     assert not holds_answer(f"a text{answer}with all of it {answer} and more", [answer, "zzz"], matching)
     found = usable({"t": [answer, "zzz"]}, ["t"], matching)
     assert (found.answers, found.left_out, found.without) == ({"t": ["zzz"]}, {"t": 1}, [])
@@ -147,7 +149,7 @@ def test_answers_given_as_one_string_are_one_answer(matching: Matching) -> None:
 
 
 @pytest.mark.parametrize("answer", ANYTHING)
-def test_patterns_that_match_any_text_match_nothing_and_are_counted(answer: str) -> None:
+def test_i4_patterns_that_match_any_text_match_nothing_and_are_counted(answer: str) -> None:
     assert not holds_answer("any text at all", [answer], REGEX)
     assert holds_answer("any text at all", [answer, "text"], REGEX)
     assert usable({"t": [answer, "text"]}, ["t"], REGEX).left_out == {"t": 1}

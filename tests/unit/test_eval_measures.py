@@ -86,7 +86,7 @@ TREC_EVAL_NAMES = {
 
 
 @pytest.mark.parametrize(("name", "ours"), TREC_EVAL_NAMES.items())
-def test_trec_evals_names_are_accepted(name: str, ours: str) -> None:
+def test_i15_trec_evals_names_are_accepted(name: str, ours: str) -> None:
     assert [column.name for column in parse_measures([name])] == ours.split()
 
 

@@ -39,7 +39,7 @@ def lay_out(folder: Path, *, packed: bool = False, queries: bool = True, qrels: 
 
 @pytest.mark.parametrize("kind", ["JsonCollection", "HFDataset", *ALIASES])
 @pytest.mark.parametrize("options", [{}, {"packed": True}, {"queries": False}, {"qrels": False}])
-def test_of_a_beir_folder_the_corpus_is_read(tmp_path: Path, kind: str, options: dict[str, bool]) -> None:
+def test_i5_of_a_beir_folder_the_corpus_is_read(tmp_path: Path, kind: str, options: dict[str, bool]) -> None:
     if kind == "HFDataset" and options.get("packed"):
         options = {}  # a folder of packed JSON lines is named by its files there
     collection = Collection(kind, lay_out(tmp_path / "scifact", **options))
@@ -71,7 +71,7 @@ def test_judgements_are_no_table_of_documents(tmp_path: Path, kind: str) -> None
         Collection(kind, lay_out(tmp_path / "scifact"))
 
 
-def test_beir_queries_are_topics_and_its_qrels_judgements(tmp_path: Path) -> None:
+def test_i5_beir_queries_are_topics_and_its_qrels_judgements(tmp_path: Path) -> None:
     folder = lay_out(tmp_path / "scifact")
     assert read_topics(folder / "queries.jsonl") == [Query("q1", "where is Etna"), Query("q2", "b")]
     assert read_qrels(folder / "qrels" / "test.tsv") == {"q1": {"d1": 1}, "q2": {"d2": 0}}

@@ -65,7 +65,7 @@ def test_page_ids_are_strings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [" 7", "7 ", "\t7\n", "\u00a07\u2003"])
-def test_blanks_around_page_ids_do_not_count(tmp_path: Path, page: str) -> None:
+def test_i13_blanks_around_page_ids_do_not_count(tmp_path: Path, page: str) -> None:
     path = write(tmp_path / "t", {"id": "k", "input": "q", "output": [gold(page, "8", "7")]})
     assert read_provenance(path) == {"k": [["7", "8"]]}
     assert read_qrels(path) == {"k": {"7": 1, "8": 1}}

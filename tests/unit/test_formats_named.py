@@ -161,7 +161,7 @@ def test_places_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("setting", [None, "~/cache", "~nobody-has-this-name/cache"])
-def test_without_a_home_folder_the_cache_has_no_place_and_no_tilde_is_made(
+def test_j7_without_a_home_folder_the_cache_has_no_place_and_no_tilde_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str | None
 ) -> None:
     """One error for whatever lies in the cache; what needs none works."""

@@ -108,7 +108,7 @@ def runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     return Runner(monkeypatch, capsys)
 
 
-def test_files_that_other_commands_read(tmp_path: Path, sample: list[object], runner: Runner) -> None:
+def test_f2_files_that_other_commands_read(tmp_path: Path, sample: list[object], runner: Runner) -> None:
     result = runner(main, *sample)
     assert (result.code, result.out) == (0, "")
     data = tmp_path / "data"

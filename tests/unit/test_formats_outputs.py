@@ -52,7 +52,7 @@ class Writer:
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_what_a_killed_writer_leaves_is_cleared_by_the_next(tmp_path: Path, kind: str) -> None:
+def test_j7_what_a_killed_writer_leaves_is_cleared_by_the_next(tmp_path: Path, kind: str) -> None:
     """Whatever either of them writes, and under whichever name; a living writer keeps its own."""
     killed, living = Writer(kind, tmp_path / "killed"), Writer(kind, tmp_path / "living")
     assert len(list(tmp_path.iterdir())) == 2

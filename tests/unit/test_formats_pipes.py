@@ -126,7 +126,7 @@ READERS: dict[str, tuple[Callable[[int], bytes], Callable[[Path], object]]] = {
 @pytest.mark.parametrize("how", ["fifo", "fd"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", READERS)
-def test_every_reader_takes_a_pipe_for_a_file(
+def test_i2_every_reader_takes_a_pipe_for_a_file(
     tmp_path: Path, piped: Piped, name: str, size: str, how: str
 ) -> None:
     make, read = READERS[name]

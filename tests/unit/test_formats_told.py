@@ -57,7 +57,7 @@ WRONG_KINDS = [
 
 
 @pytest.mark.parametrize(("kind", "name", "text", "part"), WRONG_KINDS)
-def test_the_wrong_kind_of_collection_names_the_right_one(
+def test_i17_the_wrong_kind_of_collection_names_the_right_one(
     tmp_path: Path, kind: str, name: str, text: str, part: str
 ) -> None:
     (tmp_path / name).write_text(text)
@@ -76,7 +76,7 @@ def test_a_folder_of_tables_names_the_right_collection(tmp_path: Path) -> None:
         ("d2\ta\tb\tc", ":3: 4 columns, line 1 has 3; remove surp"),
     ],
 )
-def test_a_row_with_too_few_columns_is_not_told_to_lose_tabs(tmp_path: Path, row: str, part: str) -> None:
+def test_i17_a_row_with_too_few_columns_is_not_told_to_lose_tabs(tmp_path: Path, row: str, part: str) -> None:
     (tmp_path / "a.tsv").write_text(f"{TABLE}\n{row}\n")
     text = told(documents("TsvCollection"), tmp_path / "a.tsv")
     assert part in text

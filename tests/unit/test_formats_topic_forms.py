@@ -35,7 +35,7 @@ def refusal(read: Any, path: Path) -> str:
 @pytest.mark.parametrize("indent", [None, 2, 0])
 @pytest.mark.parametrize("name", ["topics.json", "topics", "topics.jsonl"])
 @pytest.mark.parametrize("value", [TITLED, PLAIN])
-def test_pyserinis_own_json_is_read(tmp_path: Path, value: Any, name: str, indent: int | None) -> None:
+def test_i16_pyserinis_own_json_is_read(tmp_path: Path, value: Any, name: str, indent: int | None) -> None:
     """`default` of Pyserini, an object from ids to titles, on one line or pretty-printed; and plain texts."""
     for ascii_only in (True, False):
         path = write(tmp_path / name, json.dumps(value, indent=indent, ensure_ascii=ascii_only))
@@ -79,7 +79,7 @@ def test_answers_of_an_object_of_topics(tmp_path: Path) -> None:
         ('{\n"1": {"title": "a"},\n"2": {"title": "b"\n', "not JSON"),
     ],
 )
-def test_what_is_no_topic_names_its_keys(tmp_path: Path, text: str, part: str) -> None:
+def test_i16_what_is_no_topic_names_its_keys(tmp_path: Path, text: str, part: str) -> None:
     assert part in refusal(read_topics, write(tmp_path / "t.json", text))
 
 
@@ -99,7 +99,7 @@ ANSWERS: list[tuple[dict[str, object], list[str]]] = [
 
 
 @pytest.mark.parametrize(("fields", "expected"), ANSWERS)
-def test_answers_in_every_published_form(
+def test_i16_answers_in_every_published_form(
     tmp_path: Path, fields: dict[str, object], expected: list[str]
 ) -> None:
     record = {"id": "1", "question": "q", **fields}

@@ -119,7 +119,7 @@ def test_ranks_that_contradict_scores_are_told(
     assert caplog.messages == ([f"{told}{topics}"] if topics else [])
 
 
-def test_identical_duplicate_judgements_count_once_with_a_warning(
+def test_i13_identical_duplicate_judgements_count_once_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     qrels = write(tmp_path / "qrels", "1 0 a 1\n2 0 a 1\n1 0 a 1\n1 Q0 a +1\n1 0 b -2\n1 0 b -02\n")

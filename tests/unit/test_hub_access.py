@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -34,34 +35,41 @@ LOADS = {
         "list(load(Path('nobody/nothing')))"
     ),
 }
+# Each load in a process of its own, which finds the libraries imported.
 PROGRAM = """
-import time
+import json, os, sys, time
 import datasets, huggingface_hub
 import seal_ir.baselines.dense.encoders, seal_ir.lm.load, seal_ir.formats.collections.hub
 from seal_ir.errors import SealError
-begun = time.monotonic()
-try:
-    {load}
-except SealError as error:
-    print(time.monotonic() - begun)
-    print(error)
+for name, load in json.loads(sys.argv[1]).items():
+    child = os.fork()
+    if not child:
+        begun = time.monotonic()
+        try:
+            exec(load)
+        except SealError as error:
+            print(json.dumps([name, time.monotonic() - begun, str(error)]), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
 """
 
 
-def failure(load: str, tmp_path: Path, **environment: str) -> tuple[float, str]:
-    """Seconds until a load in a process of its own fails, and what it says."""
+def failures(loads: Iterable[str], hub: Path, **environment: str) -> dict[str, tuple[float, str]]:
+    """Seconds until each load fails, and what it says."""
     own = {name: value for name, value in os.environ.items() if "OFFLINE" not in name}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(load=LOADS[load])],
-        env=own | {"HF_HOME": str(tmp_path / "hub"), "no_proxy": "127.0.0.1"} | environment,
+        [sys.executable, "-c", PROGRAM, json.dumps({load: LOADS[load] for load in loads})],
+        env=own | {"HF_HOME": str(hub), "no_proxy": "127.0.0.1"} | environment,
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    seconds, message = done.stdout.strip().split("\n", 1)
-    return float(seconds), message
+    lines = map(json.loads, done.stdout.splitlines())
+    found = {name: (seconds, message) for name, seconds, message in lines}
+    assert found.keys() == set(loads), done.stderr
+    return found
 
 
 class Hanging:
@@ -91,31 +99,50 @@ def hanging() -> Iterator[Hanging]:
         connection.close()
 
 
-@pytest.fixture
-def refusing() -> str:
+def nobody() -> str:
     """An address that nobody listens at."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
+@pytest.fixture(scope="module")
+def offline(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, str]]:
+    return failures(LOADS, tmp_path_factory.mktemp("hub"), HF_HUB_OFFLINE="1")
+
+
+@pytest.fixture(scope="module")
+def unanswered(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, tuple[float, str]]]:
+    """An address, and how loads from there fail."""
+    address = nobody()
+    return address, failures(LOADS, tmp_path_factory.mktemp("hub"), HF_ENDPOINT=address)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("load", LOADS)
-def test_offline_a_hub_name_is_refused_with_the_setting(tmp_path: Path, load: str) -> None:
-    _, message = failure(load, tmp_path, HF_HUB_OFFLINE="1")
+def test_e5_j6_offline_a_hub_name_is_refused_with_the_setting(
+    offline: dict[str, tuple[float, str]], load: str
+) -> None:
+    _, message = offline[load]
     assert "nobody/nothing" in message
     assert "HF_HUB_OFFLINE=1 forbids asking the hub" in message
     assert "\n" not in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", LOADS)
-def test_without_a_network_a_hub_name_fails_in_seconds(tmp_path: Path, refusing: str, load: str) -> None:
-    seconds, message = failure(load, tmp_path, HF_ENDPOINT=refusing)
+def test_e5_j6_without_a_network_a_hub_name_fails_in_seconds(
+    unanswered: tuple[str, dict[str, tuple[float, str]]], load: str
+) -> None:
+    address, found = unanswered
+    seconds, message = found[load]
     assert seconds < 15
-    assert f"{refusing} does not answer" in message
+    assert f"{address} does not answer" in message
     assert "\n" not in message
 
 
+@pytest.mark.slow
 def test_a_network_that_hangs_is_asked_once_and_given_up_in_seconds(tmp_path: Path, hanging: Hanging) -> None:
-    seconds, message = failure("model", tmp_path, HF_ENDPOINT=hanging.address)
+    ((seconds, message),) = failures(["model"], tmp_path, HF_ENDPOINT=hanging.address).values()
     assert seconds < TIMEOUT_SECONDS + 10
     assert len(hanging.connections) == 1
     assert f"{hanging.address} does not answer" in message
@@ -156,7 +183,8 @@ def test_a_hub_that_answers_anything_is_reachable(monkeypatch: pytest.MonkeyPatc
         thread.join()
 
 
-def test_a_model_in_the_cache_needs_no_network(tmp_path: Path, refusing: str, llama: Path) -> None:
+@pytest.mark.slow
+def test_a_model_in_the_cache_needs_no_network(tmp_path: Path, llama: Path) -> None:
     """It is loaded in seconds, with what the cache has."""
     repository = tmp_path / "hub" / "hub" / "models--some--body"
     snapshot = repository / "snapshots" / ("a" * 40)
@@ -172,7 +200,7 @@ def test_a_model_in_the_cache_needs_no_network(tmp_path: Path, refusing: str, ll
     own = {name: value for name, value in os.environ.items() if "OFFLINE" not in name}
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env=own | {"HF_HOME": str(tmp_path / "hub"), "no_proxy": "127.0.0.1", "HF_ENDPOINT": refusing},
+        env=own | {"HF_HOME": str(tmp_path / "hub"), "no_proxy": "127.0.0.1", "HF_ENDPOINT": nobody()},
         cwd=ROOT,
         capture_output=True,
         text=True,

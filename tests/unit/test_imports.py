@@ -32,11 +32,12 @@ assert len(sys.modules) < {most}, len(sys.modules)
 print("light")
 """
 COMMAND = """
-sys.argv = [{module!r}, *{words!r}]
-try:
-    runpy.run_module({module!r}, run_name="__main__")
-except SystemExit as end:
-    assert end.code == 0, end.code
+for words in {calls!r}:
+    sys.argv = [{module!r}, *words]
+    try:
+        runpy.run_module({module!r}, run_name="__main__")
+    except SystemExit as end:
+        assert end.code == 0, end.code
 """
 MODULES = [
     "seal_ir",
@@ -81,14 +82,14 @@ HELPS = [
 
 
 @pytest.mark.parametrize("words", HELPS, ids=" ".join)
-def test_no11_no_help_imports_what_takes_seconds(words: tuple[str, ...], tmp_path: Path) -> None:
-    code = COMMAND.format(module=words[0], words=list(words[1:]))
+def test_i11_i20_no_help_and_no_version_imports_what_takes_seconds(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    versions = [[*words[1:-1], "--version"]] if words[-1] == "--help" else []
+    code = COMMAND.format(module=words[0], calls=[*versions, words[1:]])
     out = probe(code, tmp_path / "home", NEVER_FOR_HELP, MOST_MODULES)
+    if versions:
+        version, out = out.split("\n", 1)
+        assert version.startswith("seal-ir 0.")
     assert out.startswith(f"usage: python -m {words[0]}")
     assert out.endswith("light\n")
-
-
-@pytest.mark.parametrize("words", [words for words in HELPS if words[-1] == "--help"], ids=" ".join)
-def test_no20_every_command_tells_its_version(words: tuple[str, ...], tmp_path: Path) -> None:
-    code = COMMAND.format(module=words[0], words=[*words[1:-1], "--version"])
-    assert probe(code, tmp_path / "home", NEVER_FOR_HELP).startswith("seal-ir 0.")

@@ -201,7 +201,7 @@ def test_d5_no_format_at_all(directory: Path) -> None:
     assert f"{directory / MANIFEST}: damaged (it names no format)" in refused(directory)
 
 
-def test_d5_keys_of_a_newer_minor_version_are_passed_over_with_a_warning(directory: Path) -> None:
+def test_d5_j3_keys_of_a_newer_minor_version_are_passed_over_with_a_warning(directory: Path) -> None:
     known = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
     first, *others = known["segments"]
     files = {name: entry | {"crc32": 7} for name, entry in known["files"].items()}

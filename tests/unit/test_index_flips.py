@@ -95,16 +95,16 @@ def run(engine: str, check: str, n: int) -> dict[str, int]:
     return dict(json.loads(done.stdout))
 
 
-@pytest.mark.parametrize(
-    "n", [150, pytest.param(1000, marks=pytest.mark.slow)], ids=["some places", "many places"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [150, 1000], ids=["some places", "many places"])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_flipped_bit_is_told_of_before_anything_is_answered(engine: str, n: int) -> None:
+def test_j2_every_flipped_bit_is_told_of_before_anything_is_answered(engine: str, n: int) -> None:
     assert run(engine, "bytes", n) == {"told": n}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
-def test_flipped_bits_that_nobody_has_looked_for_give_no_crash_and_no_bare_error(engine: str) -> None:
+def test_j2_flipped_bits_that_nobody_has_looked_for_give_no_crash_and_no_bare_error(engine: str) -> None:
     counts = run(engine, "sizes", 300)
     assert counts.keys() <= {"told", "right", "wrong"}
     assert counts["told"] > 150

@@ -71,7 +71,8 @@ for name in itertools.cycle("ba"):
 """
 
 
-def test_every_open_under_continuous_rebuilding_gives_one_generation_whole(directory: Path) -> None:
+@pytest.mark.slow
+def test_j1_every_open_under_continuous_rebuilding_gives_one_generation_whole(directory: Path) -> None:
     seen: list[str] = []
     process = subprocess.Popen(
         [sys.executable, "-c", REBUILD, str(directory)], cwd=ROOT, stdout=subprocess.PIPE, text=True
@@ -150,7 +151,7 @@ STEPS = ["read_manifest", "check_files", "_tokenizer", "open_engine", "DocumentT
 
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("check", ["bytes", "sizes"])
-def test_a_rebuild_after_any_step_of_opening(
+def test_j1_a_rebuild_after_any_step_of_opening(
     directory: Path, name: str, check: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built = rebuild_after(monkeypatch, name, directory)
@@ -286,7 +287,7 @@ def test_a_failed_build_keeps_an_index_whose_manifest_cannot_be_read(directory: 
     assert set(content(directory)) == {*read_manifest(directory).files, MANIFEST}
 
 
-def test_every_file_is_on_the_disk_before_the_manifest_names_it(
+def test_j9_every_file_is_on_the_disk_before_the_manifest_names_it(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the manifest before it is renamed, and the directory after that."""
@@ -329,7 +330,7 @@ def test_a_file_system_that_does_not_sync_folders(directory: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("left", ["segment-000000-0123456789ab", WORKING, LOCK, "tokenizer.01234567.json"])
-def test_an_interrupted_first_build_says_that_it_is_incomplete(tmp_path: Path, left: str) -> None:
+def test_j9_an_interrupted_first_build_says_that_it_is_incomplete(tmp_path: Path, left: str) -> None:
     directory = tmp_path / "index"
     if "." in left[1:] or left == LOCK:
         directory.mkdir()

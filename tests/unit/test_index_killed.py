@@ -130,6 +130,7 @@ def check_old_index_and_rebuild(directory: Path) -> None:
     assert set(content(directory)) == {*read_manifest(directory).files, MANIFEST}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", ["reading", "build_segment", "named_by_content", "commit"])
 def test_d7_killed(directory: Path, phase: str) -> None:
     assert killed(directory, phase) == "ready"
@@ -138,6 +139,7 @@ def test_d7_killed(directory: Path, phase: str) -> None:
     check_old_index_and_rebuild(directory)
 
 
+@pytest.mark.slow
 def test_d7_killed_at_every_change_of_the_directory(directory: Path) -> None:
     """Each time the old index is there, whole, or the new one; and debris never stops the next build."""
     tiny.build(directory)
@@ -157,6 +159,7 @@ def test_d7_killed_at_every_change_of_the_directory(directory: Path) -> None:
     assert n_new > 1
 
 
+@pytest.mark.slow
 def test_d7_a_first_build_that_is_killed_says_so(tmp_path: Path) -> None:
     told = "incomplete, its first build is still running or was interrupted"
     n_told, left, code = 0, 0, -1
@@ -173,6 +176,7 @@ def test_d7_a_first_build_that_is_killed_says_so(tmp_path: Path) -> None:
     assert n_told > 3
 
 
+@pytest.mark.slow
 def test_d7_killed_at_random_moments(directory: Path) -> None:
     chance = random.Random(0)
     for _ in range(4):

@@ -32,7 +32,8 @@ def sizes(directory: Path) -> list[int]:
     return [segment.n_tokens for segment in read_manifest(directory).segments]
 
 
-def test_threads_change_no_byte(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_e7_threads_change_no_byte(tmp_path: Path) -> None:
     for threads in (1, 2, 5):
         tiny.build(tmp_path / str(threads), MANY, 500, threads=threads, store_raw=True)
     assert len(sizes(tmp_path / "1")) == 5
@@ -85,7 +86,7 @@ def test_sizes_that_are_none(text: str) -> None:
         parse_size(text)
 
 
-def test_limits_of_the_engines() -> None:
+def test_d1_limits_of_the_engines() -> None:
     assert segment_limit(EngineSpec(NATIVE), 1 << 16) == (1 << 30) - 1
     assert segment_limit(EngineSpec(NATIVE), (1 << 16) + 1) == (1 << 29) - 1
     assert segment_limit(SDSL_SPEC, 1 << 17) == 1 << 30
@@ -127,7 +128,7 @@ def test_estimates_grow_with_what_they_count() -> None:
     assert reader_memory(10) > reader_memory(0) > Budget(SDSL_SPEC, N_SYMBOLS - 10).reader(0)
 
 
-def test_too_little_memory_is_refused_before_reading(tmp_path: Path) -> None:
+def test_d2_too_little_memory_is_refused_before_reading(tmp_path: Path) -> None:
     def unread():
         raise AssertionError("read")
         yield
@@ -137,7 +138,7 @@ def test_too_little_memory_is_refused_before_reading(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_budget_cuts_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_d2_a_budget_cuts_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is the largest whose estimate fits, whatever the threads."""
     monkeypatch.setattr(memory, "LEAST_TOKENS", 100)
     budget = reader_memory(len(MANY)) + segment_memory(SDSL_SPEC, Size(60, 900))
@@ -190,7 +191,7 @@ def test_processes_stay_within_threads_and_memory(
     assert (running, most) == (0, 2)
 
 
-def test_progress_tells_of_every_phase(tmp_path: Path) -> None:
+def test_f7_progress_tells_of_every_phase(tmp_path: Path) -> None:
     for threads in (1, 3):
         told: list[tuple[str, int]] = []
         options = BuildOptions(max_segment_tokens=1800, threads=threads, engine=SDSL_SPEC)

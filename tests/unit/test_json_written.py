@@ -49,7 +49,7 @@ def test_sound_values_are_written_as_ever() -> None:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
-def test_no_module_writes_json_that_may_hold_nan(path: Path) -> None:
+def test_i7_no_module_writes_json_that_may_hold_nan(path: Path) -> None:
     """By `json_text`, or with `allow_nan=False`."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

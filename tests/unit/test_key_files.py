@@ -139,25 +139,36 @@ def test_a_topic_without_keys(path: Path, index: Index) -> None:
         stored(path, index, topics).decoded(topics)
 
 
+@pytest.mark.parametrize(
+    ("sound", "spoilt", "told"),
+    [
+        ('"beam": 15', '"beam": 16', "damaged, it does not agree with itself"),
+        ('"beam": 15', '"beam": "15"', "damaged"),
+        ('"beam": 15', '"beam": 0', "damaged"),
+        ('"beam"', '"width"', "a newer version .* under the setting 'width'"),
+        ('"beam": 15', '"beam": 15, "top_p": 1', "under the setting 'top_p'.*install that"),
+        ('"dtype": "float32"', '"dtype": 1', "damaged"),
+        ('"format": 2', '"format": 1', "no description of keys in format 2"),
+        (None, "[]", "no description of keys"),
+        (None, "{", "cannot be read"),
+    ],
+)
+def test_a_damaged_description_of_keys_is_named(
+    path: Path, index: Index, sound: str | None, spoilt: str, told: str
+) -> None:
+    beside = made_beside(path)
+    text = beside.read_text(encoding="utf-8")
+    damaged = spoilt if sound is None else text.replace(sound, spoilt)
+    assert damaged != text
+    beside.write_text(damaged, encoding="utf-8")
+    with pytest.raises(InputError, match=told) as error:
+        stored(path, index)
+    assert str(beside) in str(error.value)
+
+
 def test_what_keys_were_made_with_must_lie_beside_them(path: Path, index: Index, tmp_path: Path) -> None:
     beside = provenance_file(path)
     text = beside.read_text(encoding="utf-8")
-    for spoilt, told in (
-        (text.replace('"beam": 15', '"beam": 16'), "damaged, it does not agree with itself"),
-        (text.replace('"beam": 15', '"beam": "15"'), "damaged"),
-        (text.replace('"beam": 15', '"beam": 0'), "damaged"),
-        (text.replace('"beam"', '"width"'), "a newer version .* under the setting 'width'"),
-        (text.replace('"beam": 15', '"beam": 15, "top_p": 1'), "under the setting 'top_p'.*install that"),
-        (text.replace('"dtype": "float32"', '"dtype": 1'), "damaged"),
-        (text.replace('"format": 2', '"format": 1'), "no description of keys in format 2"),
-        ("[]", "no description of keys"),
-        ("{", "cannot be read"),
-    ):
-        assert spoilt != text
-        beside.write_text(spoilt, encoding="utf-8")
-        with pytest.raises(InputError, match=told) as error:
-            stored(path, index)
-        assert str(beside) in str(error.value)
     beside.unlink()
     with pytest.raises(InputError, match=r"embeddings.jsonl.config.json: missing; it says what keys"):
         stored(path, index)

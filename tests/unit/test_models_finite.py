@@ -68,7 +68,7 @@ def refused(load: Callable[[], object], *parts: str) -> None:
 
 
 @pytest.mark.parametrize("load", [load_generator, load_writer])
-def test_a_folder_with_nan_is_refused_with_the_tensor(spoilt: Path, load: Callable[..., object]) -> None:
+def test_j8_a_folder_with_nan_is_refused_with_the_tensor(spoilt: Path, load: Callable[..., object]) -> None:
     refused(lambda: load(str(spoilt), device="cpu"), str(spoilt), NORM, "holds nan in 1 of 32 places")
 
 
@@ -154,7 +154,7 @@ def test_an_encoder_of_passages(tmp_path: Path) -> None:
     refused(lambda: load_encoder(find_encoder(str(folder)), device="cpu"), f"{name} holds nan")
 
 
-def test_nothing_is_written_of_weights_that_are_no_numbers(llama: Path, tmp_path: Path) -> None:
+def test_i7_nothing_is_written_of_weights_that_are_no_numbers(llama: Path, tmp_path: Path) -> None:
     files = find_model(str(llama))
     for rank, name in ((0, "model.embed_tokens.weight"), (2, "lora_A.default.weight")):
         network, wrapper = load_trainable(files, rank, half=False)

@@ -175,7 +175,7 @@ def test_rows_give_the_logprobs_of_plain_forward_passes(networks, name: str) -> 
 
 @pytest.mark.parametrize("start", [[2], [2, 0]], ids=["start", "start and forced token"])
 @pytest.mark.parametrize("steps", [STEPS, LAST_ENDS_FIRST], ids=["many", "last ends first"])
-def test_trees_of_seq2seq_give_the_logprobs_of_plain_forward_passes(
+def test_f4_trees_of_seq2seq_give_the_logprobs_of_plain_forward_passes(
     networks, start: list[int], steps: list[list[int]]
 ) -> None:
     network = networks("Bart")

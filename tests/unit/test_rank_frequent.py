@@ -36,6 +36,7 @@ KEYS = [
     ([70, 71], -0.7, BODY),
     ([80, 81, 82], -1.5, BODY),
 ]
+MANY = pytest.param(20_000, marks=pytest.mark.slow)
 CONFIGS = {name: replace(PRESETS[name].rank, smoothing=0.0) for name in ("intersective", "lm-fm")}
 
 
@@ -70,8 +71,8 @@ def _found(index: StreamIndex, keys: QueryKeys, config: RankConfig, n_hits: int)
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-@pytest.mark.parametrize("n_copies", [10, 1_600, 20_000])
-def test_near_duplicates_do_not_hide_each_other(n_copies: int, config: RankConfig) -> None:
+@pytest.mark.parametrize("n_copies", [10, 1_600, MANY])
+def test_i3_near_duplicates_do_not_hide_each_other(n_copies: int, config: RankConfig) -> None:
     """Not 1,600 of them, whose every key occurs more often than `max_count`, and not 20,000."""
     index = _index(n_copies)
     keys = _keys(index)
@@ -82,8 +83,8 @@ def test_near_duplicates_do_not_hide_each_other(n_copies: int, config: RankConfi
         assert index.n_documents - 1 not in dict(found)
 
 
-@pytest.mark.parametrize("n_copies", [1_600, 20_000])
-def test_copies_are_found_by_frequent_keys_alone(n_copies: int) -> None:
+@pytest.mark.parametrize("n_copies", [1_600, MANY])
+def test_i3_copies_are_found_by_frequent_keys_alone(n_copies: int) -> None:
     index = _index(n_copies)
     keys = _keys(index, slice(0, 4))
     for config in (*CONFIGS.values(), PRESETS["genre"].rank):

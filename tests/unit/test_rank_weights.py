@@ -7,10 +7,11 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from seal_ir.rank.weights import log_odds
+from tests.helpers.examples import examples
 
 
 def _one(logprob: float, count: int, n_tokens: int, smoothing: float) -> float:
@@ -25,7 +26,7 @@ def _exactly(logprob: float, count: int, n_tokens: int, smoothing: float) -> flo
         return float(max(Decimal(0), (q * (1 - p) / (p * (1 - q))).ln()))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     logprob=st.floats(-200, -1e-7),
     n_tokens=st.integers(2, 10**11),

@@ -31,8 +31,10 @@ from tests.helpers import tiny
 QUERIES = ["the highest mountain", "what is the capital of Japan", "where does a whale live"]
 SECONDS = 120  # what hangs fails
 METHODS = multiprocessing.get_all_start_methods()
-# Processes that start anew take seconds to import torch: the rest is in tests/slow/test_processes.py.
-POOLS = [(method, "echo") for method in METHODS] + [("spawn", "loaded")]
+# Processes that start anew take seconds to import torch: more of them are in tests/slow/test_processes.py.
+SPAWN = pytest.param("spawn", marks=pytest.mark.slow)
+POOLS: list[Any] = [(method, "echo") for method in METHODS if method != "spawn"]
+POOLS += [pytest.param("spawn", given, marks=pytest.mark.slow) for given in ("echo", "loaded")]
 POOLS += [("fork", "by name"), ("fork", "loaded")] if "fork" in METHODS else []
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
@@ -63,7 +65,7 @@ def found(searcher: SealSearcher, query: str) -> list[tuple[str, float]]:
 
 
 @pytest.mark.parametrize(("method", "given"), POOLS)
-def test_no10_a_pool_of_processes_searches_after_the_first_search(
+def test_i10_a_pool_of_processes_searches_after_the_first_search(
     method: str, given: str, tiny_index: Path, llama: Path
 ) -> None:
     searcher = searcher_of(given, tiny_index, llama)
@@ -76,7 +78,7 @@ def test_no10_a_pool_of_processes_searches_after_the_first_search(
 
 
 @pytest.mark.skipif("fork" not in METHODS, reason="needs fork")
-def test_no10_a_fork_goes_on_with_the_loaded_model_on_one_thread(tiny_index: Path, llama: Path) -> None:
+def test_i10_a_fork_goes_on_with_the_loaded_model_on_one_thread(tiny_index: Path, llama: Path) -> None:
     searcher = searcher_of("by name", tiny_index, llama)
     searcher.batch_search(QUERIES, QUERIES, threads=2)
     generator = searcher.generator
@@ -101,7 +103,7 @@ def test_no10_a_fork_goes_on_with_the_loaded_model_on_one_thread(tiny_index: Pat
 
 
 @pytest.mark.skipif("fork" not in METHODS, reason="needs fork")
-def test_no10_a_lock_that_another_thread_holds_is_free_in_a_fork() -> None:
+def test_i10_a_lock_that_another_thread_holds_is_free_in_a_fork() -> None:
     lock = forks.OwnOfProcess(threading.Lock)
     mine = lock.get()
     assert lock.get() is mine
@@ -112,7 +114,7 @@ def test_no10_a_lock_that_another_thread_holds_is_free_in_a_fork() -> None:
         assert os.waitpid(child, 0)[1] == 0
 
 
-def test_no10_cuda_that_the_parent_has_used_is_refused_in_a_fork(
+def test_i10_cuda_that_the_parent_has_used_is_refused_in_a_fork(
     tiny_index: Path, llama: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = SimpleNamespace(cuda=SimpleNamespace(_is_in_bad_fork=lambda: True))
@@ -128,7 +130,7 @@ def test_no10_cuda_that_the_parent_has_used_is_refused_in_a_fork(
 
 @pytest.mark.parametrize("given", ["by name", "loaded", "echo"])
 @pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, pickled])
-def test_no10_a_copied_searcher_searches(given: str, copied, tiny_index: Path, llama: Path) -> None:
+def test_i10_a_copied_searcher_searches(given: str, copied, tiny_index: Path, llama: Path) -> None:
     fresh = searcher_of(given, tiny_index, llama)
     before = copied(fresh)  # no model was needed yet
     expected = found(fresh, QUERIES[0])
@@ -141,7 +143,7 @@ def test_no10_a_copied_searcher_searches(given: str, copied, tiny_index: Path, l
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, pickled])
-def test_no10_a_copied_index_encoder_and_cache_work(
+def test_i10_a_copied_index_encoder_and_cache_work(
     copied, tiny_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tiny_index.parent)
@@ -158,7 +160,7 @@ def test_no10_a_copied_index_encoder_and_cache_work(
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, pickled])
-def test_no10_what_searchers_hand_out_and_a_hybrid_can_be_copied(copied, tiny_index: Path) -> None:
+def test_i10_what_searchers_hand_out_and_a_hybrid_can_be_copied(copied, tiny_index: Path) -> None:
     searcher = SealSearcher(tiny_index, tiny.generator(), preset="paper")
     decoded = searcher.decode_counted([QUERIES[0]])
     ranked = searcher.rank(copied(decoded).queries[0], 3)
@@ -173,7 +175,7 @@ def test_no10_what_searchers_hand_out_and_a_hybrid_can_be_copied(copied, tiny_in
     assert copied(hybrid).description() == hybrid.description()
 
 
-def test_no10_an_index_that_was_rebuilt_since_it_was_pickled_is_refused(tmp_path: Path) -> None:
+def test_i10_an_index_that_was_rebuilt_since_it_was_pickled_is_refused(tmp_path: Path) -> None:
     tiny.build(tmp_path / "index")
     before = pickle.dumps(Index(tmp_path / "index"))
     tiny.build(tmp_path / "index", tiny.DOCUMENTS[:3])
@@ -181,7 +183,7 @@ def test_no10_an_index_that_was_rebuilt_since_it_was_pickled_is_refused(tmp_path
         pickle.loads(before)  # noqa: S301 - made here
 
 
-def test_no10_a_loaded_model_that_cannot_be_pickled_is_named(tiny_index: Path) -> None:
+def test_i10_a_loaded_model_that_cannot_be_pickled_is_named(tiny_index: Path) -> None:
     generator = tiny.generator()
     generator.model.lock = threading.Lock()  # type: ignore[attr-defined]
     searcher = SealSearcher(tiny_index, generator, preset="lm")
@@ -203,8 +205,8 @@ class Searches(Dataset):
         return self.searcher.search(QUERIES[at])[0].docid
 
 
-@pytest.mark.parametrize("method", [method for method in METHODS if method != "forkserver"])
-def test_no10_a_dataloader_worker_searches(method: str, tiny_index: Path, llama: Path) -> None:
+@pytest.mark.parametrize("method", [SPAWN, *(["fork"] if "fork" in METHODS else [])])
+def test_i10_a_dataloader_worker_searches(method: str, tiny_index: Path, llama: Path) -> None:
     searcher = searcher_of("by name", tiny_index, llama)
     expected = [searcher.search(query)[0].docid for query in QUERIES]
     loader = DataLoader(

@@ -49,12 +49,12 @@ def run(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
 
 
-def test_e19_a_session_ends_without_a_report_of_leaks(tiny_index: Path) -> None:
+def test_i19_a_session_ends_without_a_report_of_leaks(tiny_index: Path) -> None:
     done = run(SESSION, tiny_index)
     assert (done.stdout, done.stderr) == ("", "")
 
 
-def test_e19_objects_that_outlive_the_session_are_not_reported(tiny_index: Path, tmp_path: Path) -> None:
+def test_i19_objects_that_outlive_the_session_are_not_reported(tiny_index: Path, tmp_path: Path) -> None:
     directories = [tiny_index]
     if find_spec("seal_ir._sdsl"):
         tiny.build(tmp_path / "sdsl", engine=EngineSpec("sdsl"))
@@ -63,7 +63,7 @@ def test_e19_objects_that_outlive_the_session_are_not_reported(tiny_index: Path,
     assert (done.stdout, done.stderr) == ("", "")
 
 
-def test_e19_what_is_loaded_and_how_long_it_took_is_logged_at_info(
+def test_i19_what_is_loaded_and_how_long_it_took_is_logged_at_info(
     tiny_index: Path, stubbed: Stubbed, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with caplog.at_level(logging.INFO, logger="seal_ir"):
@@ -78,7 +78,7 @@ def test_e19_what_is_loaded_and_how_long_it_took_is_logged_at_info(
     assert capfd.readouterr() == ("", "")
 
 
-def test_e19_batch_search_shows_its_progress_where_it_is_asked_to(
+def test_i19_batch_search_shows_its_progress_where_it_is_asked_to(
     tiny_index: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     searcher = SealSearcher(tiny_index, tiny.generator(), batch_size=2)
@@ -92,7 +92,7 @@ def test_e19_batch_search_shows_its_progress_where_it_is_asked_to(
     assert searcher.batch_search([], [], progress=True) == {}
 
 
-def test_e19_loading_shows_no_bars_of_transformers(llama: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_i19_loading_shows_no_bars_of_transformers(llama: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Neither those that obey its switch nor that of GGUF files, which obeys none; then all are back."""
     from transformers import modeling_gguf_pytorch_utils as gguf
     from transformers.utils import logging as theirs

@@ -41,7 +41,7 @@ def searched(searcher: SealSearcher, queries: Sequence[str], threads: int = 1) -
     return searcher.batch_search(queries, queries, k=7, threads=threads)
 
 
-def test_e12_one_query_at_a_time_is_the_same_in_any_company_and_order(
+def test_i12_one_query_at_a_time_is_the_same_in_any_company_and_order(
     tiny_index: Path, generator: Generator
 ) -> None:
     searcher = SealSearcher(tiny_index, generator, preset="lm", batch_size=1)
@@ -53,7 +53,7 @@ def test_e12_one_query_at_a_time_is_the_same_in_any_company_and_order(
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 8])
-def test_e12_the_same_batches_give_the_same_bytes_in_every_run(
+def test_i12_the_same_batches_give_the_same_bytes_in_every_run(
     tiny_index: Path, llama: Path, generator: Generator, batch_size: int
 ) -> None:
     first = SealSearcher(tiny_index, generator, preset="lm", batch_size=batch_size)
@@ -62,7 +62,7 @@ def test_e12_the_same_batches_give_the_same_bytes_in_every_run(
 
 
 @pytest.mark.parametrize("batch_size", [3, 8])
-def test_e12_other_batches_differ_by_rounding_only(
+def test_i12_other_batches_differ_by_rounding_only(
     tiny_index: Path, generator: Generator, batch_size: int
 ) -> None:
     searcher = SealSearcher(tiny_index, generator, preset="paper")

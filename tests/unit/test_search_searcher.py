@@ -149,7 +149,7 @@ def test_the_accessors_of_a_document(searcher: SealSearcher) -> None:
     assert untitled.contents() == tiny.LITERAL
 
 
-def test_e18_hits_hold_a_document_that_is_read_as_lucene_s(tmp_path: Path) -> None:
+def test_i18_hits_hold_a_document_that_is_read_as_lucene_s(tmp_path: Path) -> None:
     record = {"id": "d1", "contents": "Paris\nin France", "url": "http://é.example/", "year": 1889,
               "no": None, "tags": ["a", "b"], "geo": {"lat": 48.9}, "ok": True}  # fmt: skip
     line = json.dumps(record, ensure_ascii=False)
@@ -313,7 +313,7 @@ def test_d11_another_process_opens_the_index_by_its_path(searcher: SealSearcher)
         pool.join()
 
 
-def test_no9_a_searcher_lets_openmps_threads_sleep_when_it_loads_torch(
+def test_i9_a_searcher_lets_openmps_threads_sleep_when_it_loads_torch(
     tiny_index: Path, stubbed: Stubbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "torch", raising=False)
@@ -326,7 +326,7 @@ def test_no9_a_searcher_lets_openmps_threads_sleep_when_it_loads_torch(
     assert stubbed.loaded
 
 
-def test_segments_do_not_change_scores(tmp_path: Path, searcher: SealSearcher) -> None:
+def test_d12_segments_do_not_change_scores(tmp_path: Path, searcher: SealSearcher) -> None:
     tiny.build(tmp_path / "index", max_segment_tokens=55)
     cut = SealSearcher(tmp_path / "index", tiny.generator(), preset="paper")
     assert len(cut.index.everything) > 3

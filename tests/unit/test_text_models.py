@@ -206,7 +206,7 @@ def test_a_seal_json_that_cannot_be_used_is_named(tmp_path: Path, change: dict[s
     assert told in str(error.value)
 
 
-def test_names_of_a_newer_version_are_told_of_and_left_out(
+def test_j3_names_of_a_newer_version_are_told_of_and_left_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "seal.json"

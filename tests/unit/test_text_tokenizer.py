@@ -157,17 +157,37 @@ def test_add_prefix_space_does_not_double_the_space() -> None:
     assert loaded.decode_fields(loaded.encode_fields(TEXTS)) == TEXTS
 
 
-def test_files_that_are_no_tokenizer(tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.json"
+def test_a_tokenizer_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="cannot read the tokenizer: No such file"):
-        TextTokenizer.from_file(path)
+        TextTokenizer.from_file(tmp_path / "tokenizer.json")
+
+
+def lower_casing() -> bytes:
+    """A tokenizer without a vocabulary, which changes what it reads."""
     lower = Tokenizer(models.WordLevel({}, unk_token=""))
     lower.normalizer = normalizers.Lowercase()
-    for content in (b"", b"{", b"[]", b"7", b"{}", b'{"model": 3}', b"\xff\xfe", lower.to_str().encode()):
-        path.write_bytes(content)
-        with pytest.raises(ModelError, match="not a tokenizer.json") as error:
-            TextTokenizer.from_file(path)
-        assert str(error.value).startswith(str(path))
+    return bytes(lower.to_str(), "utf-8")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"7",
+        b"{}",
+        b'{"model": 3}',
+        b"\xff\xfe",
+        pytest.param(lower_casing(), id="lower-casing"),
+    ],
+)
+def test_files_that_are_no_tokenizer(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match="not a tokenizer.json") as error:
+        TextTokenizer.from_file(path)
+    assert str(error.value).startswith(str(path))
 
 
 def test_d13_threads_share_a_tokenizer() -> None:

@@ -91,13 +91,13 @@ SYSTEMS = {
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_no9_a_containers_quota_limits_the_cores(name: str, tmp_path: Path) -> None:
+def test_i9_a_containers_quota_limits_the_cores(name: str, tmp_path: Path) -> None:
     groups, files, cores = SYSTEMS[name]
     assert threads.usable_cores(system(tmp_path, groups, files)) == cores
 
 
 @pytest.mark.skipif(shutil.which("taskset") is None, reason="needs taskset")
-def test_no9_the_affinity_limits_the_cores() -> None:
+def test_i9_the_affinity_limits_the_cores() -> None:
     code = "from seal_ir.threads import *; print(usable_cores(), default_threads(), most_threads())"
     done = subprocess.run(["taskset", "-c", "0", sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == ["1", "1", "4"], done.stderr
@@ -108,7 +108,7 @@ def test_no9_the_affinity_limits_the_cores() -> None:
     [("3", 3), (" 2 ", 2), ("2,4", 2), ("100000", 4 * CORES)]
     + [(bad, CORES) for bad in ("", "0", "-1", "many", "2 4", "1e3", "9" * 5000)],
 )
-def test_no9_omp_num_threads_is_the_default(
+def test_i9_omp_num_threads_is_the_default(
     value: str, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threads, "usable_cores", lambda: CORES)
@@ -116,7 +116,7 @@ def test_no9_omp_num_threads_is_the_default(
     assert threads.default_threads() == expected
 
 
-def test_no9_a_larger_number_is_cut_and_logged(
+def test_i9_a_larger_number_is_cut_and_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(threads, "usable_cores", lambda: 2)
@@ -126,7 +126,7 @@ def test_no9_a_larger_number_is_cut_and_logged(
     assert caplog.messages == ["threads is 100000; going on with 8, four for each core that may be used"]
 
 
-def test_no9_openmp_waits_passively_unless_the_user_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_i9_openmp_waits_passively_unless_the_user_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     threads.wait_passively()

@@ -109,7 +109,7 @@ def test_padding_sees_itself_only() -> None:
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_the_loss_of_trees_is_that_of_sequences(network: Any, smoothing: float) -> None:
+def test_f1_the_loss_of_trees_is_that_of_sequences(network: Any, smoothing: float) -> None:
     """Loss and nats of a batch of trees against one forward pass a sequence, logits taken everywhere."""
     groups = [GROUP, [Encoded((11, 12), (13, 14, 15, 16))]]
     losses, nats = [], 0.0

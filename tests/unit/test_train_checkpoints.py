@@ -69,7 +69,7 @@ def flipped(path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [missing, empty, cut])
 @pytest.mark.parametrize("name", FILES)
-def test_a_checkpoint_is_gone_on_from_whole_or_not_at_all(
+def test_j4_a_checkpoint_is_gone_on_from_whole_or_not_at_all(
     run: Path, name: str, damage: Callable[[Path], None]
 ) -> None:
     """A file of it that is missing, empty or cut is named, with what to do; nothing goes on without it."""
@@ -113,7 +113,7 @@ def test_several_processes_have_a_random_state_each(run: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("resume", [(), ("--resume",)])
-def test_a_run_that_died_before_its_first_checkpoint_starts_anew(
+def test_j5_a_run_that_died_before_its_first_checkpoint_starts_anew(
     fit: Fit, tmp_path: Path, resume: tuple[str, ...]
 ) -> None:
     out = tmp_path / "out"
@@ -129,7 +129,7 @@ def test_a_run_that_died_before_its_first_checkpoint_starts_anew(
 
 
 @pytest.mark.parametrize("there", ["nothing", "model", "checkpoint", "model and checkpoint", "half"])
-def test_no_advice_is_circular(run: Path, there: str) -> None:
+def test_j5_no_advice_is_circular(run: Path, there: str) -> None:
     """What one way of starting is told to do the other way does, whatever is in the folder."""
     if "model" not in there:
         (run / "seal.json").unlink()

@@ -111,16 +111,30 @@ def test_files_that_are_no_checkpoint(refused: Refused, tmp_path: Path) -> None:
     path.mkdir()
     refused(path, "model.pt: is a folder; name the checkpoint in it")
     path.rmdir()
-    for content in (b"", b"PK\3\4", b"PK\3\4" + bytes(100), b"\x80\x02", b"hello", bytes(5000)):
-        path.write_bytes(content)
-        refused(path, "model.pt: truncated, damaged or no checkpoint")
-    path.write_bytes(pickle.dumps({"model": {}}, protocol=4))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"PK\3\4",
+        b"PK\3\4" + bytes(100),
+        b"\x80\x02",
+        b"hello",
+        bytes(5000),
+        pickle.dumps({"model": {}}, protocol=4),
+    ],
+    ids=range(7),
+)
+def test_contents_that_are_no_checkpoint(refused: Refused, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "model.pt"
+    path.write_bytes(content)
     refused(path, "model.pt: truncated, damaged or no checkpoint")
 
 
-def test_files_that_hold_something_else(refused: Refused, tmp_path: Path) -> None:
-    path = tmp_path / "model.pt"
-    for content, seen in (
+@pytest.mark.parametrize(
+    ("content", "seen"),
+    [
         ([1], "a list"),
         ({"weights": {}}, "['weights']"),
         ({"model": [1]}, "['model']"),
@@ -132,9 +146,12 @@ def test_files_that_hold_something_else(refused: Refused, tmp_path: Path) -> Non
         ({"model": {"a": torch.eye(2).to_sparse()}}, "model['a'] is no dense tensor"),
         ({"model": {"a": torch.zeros(2, device="meta")}}, "model['a'] is no dense tensor"),
         ({"model": {"a": torch.zeros(1).expand(9)}}, "model['a'] claims 9 values and holds fewer"),
-    ):
-        torch.save(content, path)
-        refused(path, "model.pt: ", seen)
+    ],
+)
+def test_files_that_hold_something_else(refused: Refused, tmp_path: Path, content: object, seen: str) -> None:
+    path = tmp_path / "model.pt"
+    torch.save(content, path)
+    refused(path, "model.pt: ", seen)
 
 
 @pytest.mark.parametrize("old", [False, True])

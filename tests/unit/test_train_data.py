@@ -132,7 +132,7 @@ def test_judged_and_distant_topics(call: Runner, corpus: Path, tmp_path: Path) -
     assert kinds == {(ETNA, "supervised"), (THAMES, "distant")}
 
 
-def test_dpr_and_kilt_files(call: Runner, tmp_path: Path) -> None:
+def test_f2_dpr_and_kilt_files(call: Runner, tmp_path: Path) -> None:
     dpr = text(tmp_path / "dpr.json", json.dumps(DPR, indent=1))
     kilt, pages = lines(tmp_path / "kilt.jsonl", KILT_RECORD), lines(tmp_path / "pages.jsonl", KILT_PAGE)
     out = tmp_path / "set"

@@ -41,7 +41,7 @@ def assert_nothing_odd(output: Path) -> None:
 
 
 @pytest.mark.parametrize("lora", [(), ("--lora", 2)])
-def test_diverged_training_stops_with_the_step_the_loss_before_and_what_to_do(
+def test_i7_diverged_training_stops_with_the_step_the_loss_before_and_what_to_do(
     fit: Fit, tmp_path: Path, lora: tuple[Any, ...]
 ) -> None:
     out = tmp_path / "out"

@@ -281,6 +281,7 @@ def test_values_are_tokenised_as_in_an_index_and_end_as_titles(
     assert value.prompt != title.prompt
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Can't initialize NVML")
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft's
 def test_a_model_is_told_of_the_fields_of_its_set(call: Runner, make: Make, tmp_path: Path) -> None:
@@ -316,6 +317,7 @@ def test_a_model_is_told_of_the_fields_of_its_set(call: Runner, make: Make, tmp_
     assert_fault(fit("fifth", "plain", "--model", llama), 1, "settings.json", "'path'", "list of names")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Can't initialize NVML")
 def test_a_sequence_to_sequence_model_too(call: Runner, make: Make, tmp_path: Path) -> None:
     assert make(tmp_path / "set", "--fields", "path", "pseudo_queries", "--unsupervised").code == 0

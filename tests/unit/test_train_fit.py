@@ -74,6 +74,7 @@ def test_training_lowers_the_loss_on_held_out_pairs(fit: Fit, tmp_path: Path, in
     assert len(searcher.search("which river is in Tokyo", k=3)) == 3
 
 
+@pytest.mark.slow
 def test_a_sequence_to_sequence_model_learns_too(fit: Fit, tmp_path: Path, index: Path) -> None:
     out = tmp_path / "model"
     result = fit(out, "--steps", 60, model=training.save_bart(tmp_path / "bart"))
@@ -119,6 +120,7 @@ def test_writing_a_model_shows_no_bars_of_transformers(
     assert theirs.is_progress_bar_enabled()
 
 
+@pytest.mark.slow
 def test_an_adapter_is_a_model_by_its_path(
     fit: Fit, call: Runner, llama: Path, tmp_path: Path, index: Path
 ) -> None:
@@ -136,6 +138,7 @@ def test_an_adapter_is_a_model_by_its_path(
     assert len((tmp_path / "run.trec").read_text().splitlines()) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft's
 def test_an_adapter_is_merged_as_peft_merges_it(fit: Fit, llama: Path, tmp_path: Path) -> None:
     from peft import PeftModel
@@ -155,6 +158,7 @@ def test_an_adapter_is_merged_as_peft_merges_it(fit: Fit, llama: Path, tmp_path:
     assert not torch.allclose(logits[0], logits[2], atol=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft's
 def test_an_adapter_is_trained_further(fit: Fit, llama: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
@@ -168,6 +172,7 @@ def test_an_adapter_is_trained_further(fit: Fit, llama: Path, tmp_path: Path) ->
     assert (result.code, "has rank 4; train it further with --lora 4" in result.err) == (2, True), result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lora", [(), ("--lora", 4)])
 def test_a_resumed_run_ends_where_an_unbroken_one(fit: Fit, tmp_path: Path, lora: tuple[Any, ...]) -> None:
     out = tmp_path / "run"
@@ -185,6 +190,7 @@ def test_a_resumed_run_ends_where_an_unbroken_one(fit: Fit, tmp_path: Path, lora
     assert any(not torch.equal(value, resumed[name]) for name, value in before.items())
 
 
+@pytest.mark.slow
 def test_time_that_is_up_ends_training_with_a_checkpoint(fit: Fit, tmp_path: Path) -> None:
     out = tmp_path / "run"
     result = fit(out, "--steps", 1000, "--max-minutes", 0.00001)
@@ -198,6 +204,7 @@ def test_time_that_is_up_ends_training_with_a_checkpoint(fit: Fit, tmp_path: Pat
     assert_fault(fit(out, "--steps", 3, "--resume"), 2, "checkpoint-3", "raise --steps")
 
 
+@pytest.mark.slow
 def test_the_same_seed_trains_the_same_model(fit: Fit, tmp_path: Path) -> None:
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
         assert fit(tmp_path / name, "--steps", 4, "--lora", 2, "--seed", seed).code == 0
@@ -206,6 +213,7 @@ def test_the_same_seed_trains_the_same_model(fit: Fit, tmp_path: Path) -> None:
     assert any(not torch.equal(a[name], c[name]) for name in a)
 
 
+@pytest.mark.slow
 def test_b15_no_figure_of_training_is_called_accuracy_alone(fit: Fit, tmp_path: Path, index: Path) -> None:
     """B15: what was logged in training has been taken for accuracy@k; here names say what is measured.
 

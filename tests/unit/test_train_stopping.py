@@ -92,6 +92,7 @@ def test_the_first_process_decides_and_writes_for_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_training_ends_when_the_loss_gets_worse_and_the_best_weights_are_written(
     fit: Fit, llama: Path, tmp_path: Path
 ) -> None:
@@ -108,6 +109,7 @@ def test_training_ends_when_the_loss_gets_worse_and_the_best_weights_are_written
     assert_equal(load_file(out / "model.safetensors"), load_file(llama / "model.safetensors"))
 
 
+@pytest.mark.slow
 def test_a_best_adapter_is_written_too(fit: Fit, tmp_path: Path) -> None:
     out = tmp_path / "adapter"
     assert fit(out, *RUINOUS, "--patience", 1, "--lora", 2).code == 0
@@ -119,6 +121,7 @@ def test_a_best_adapter_is_written_too(fit: Fit, tmp_path: Path) -> None:
     assert all(value.any() for name, value in matrices.items() if "lora_A" in name)
 
 
+@pytest.mark.slow
 def test_the_best_of_a_run_that_takes_all_its_steps_is_written(fit: Fit, llama: Path, tmp_path: Path) -> None:
     options = ("--lr", 10, "--steps", 3, "--eval-steps", 2)
     result = fit(tmp_path / "best", *options, "--patience", 9)
@@ -161,6 +164,7 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory, training_data: Path, llam
     return out
 
 
+@pytest.mark.slow
 def test_the_best_weights_are_those_of_the_lowest_loss(fit: Fit, unbroken: Path, tmp_path: Path) -> None:
     best = lowest(unbroken)
     assert 4 < best == max(losses(unbroken)) - 6 < 54
@@ -169,6 +173,7 @@ def test_the_best_weights_are_those_of_the_lowest_loss(fit: Fit, unbroken: Path,
     assert losses(tmp_path / "again")[0] == pytest.approx(losses(unbroken)[best], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_ends_where_an_unbroken_one(fit: Fit, unbroken: Path, tmp_path: Path) -> None:
     """Be it broken off before its first evaluation, or with the count of evaluations half-way."""
     started = tmp_path / "started"
@@ -185,6 +190,7 @@ def test_a_resumed_run_ends_where_an_unbroken_one(fit: Fit, unbroken: Path, tmp_
         assert_equal(load_file(folder / "model.safetensors"), load_file(unbroken / "model.safetensors"))
 
 
+@pytest.mark.slow
 def test_a_run_killed_after_a_better_evaluation_than_its_checkpoint_s(
     fit: Fit, unbroken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +218,7 @@ def test_a_run_killed_after_a_better_evaluation_than_its_checkpoint_s(
     assert_equal(load_file(out / "model.safetensors"), load_file(unbroken / "model.safetensors"))
 
 
+@pytest.mark.slow
 def test_weights_are_kept_for_checkpoints_only(fit: Fit, unbroken: Path) -> None:
     steps = [int(path.name.split("-")[1]) for path in (unbroken / "checkpoints").glob("checkpoint-*")]
     values = losses(unbroken)
@@ -219,6 +226,7 @@ def test_weights_are_kept_for_checkpoints_only(fit: Fit, unbroken: Path) -> None
     assert kept(unbroken) == sorted(f"best-{step}" for step in wanted)
 
 
+@pytest.mark.slow
 def test_patience_that_is_spent_wants_more(fit: Fit, tmp_path: Path) -> None:
     out = tmp_path / "run"
     assert fit(out, *RUINOUS, "--patience", 1).code == 0
@@ -230,6 +238,7 @@ def test_patience_that_is_spent_wants_more(fit: Fit, tmp_path: Path) -> None:
     assert (list(losses(out)), report(out)["best_step"]) == ([0, 2, 4], 0)
 
 
+@pytest.mark.slow
 def test_a_run_without_patience_is_not_resumed_with_it(fit: Fit, tmp_path: Path) -> None:
     out = tmp_path / "run"
     stale = out / "checkpoints" / "best-0"
@@ -249,6 +258,7 @@ def test_patience_below_one_is_refused(fit: Fit, tmp_path: Path, patience: int) 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_the_dev_retrieval_of_the_best_weights_is_reported(fit: Fit, tmp_path: Path) -> None:
     index, topics, qrels = tmp_path / "index", tmp_path / "t.tsv", tmp_path / "q.trec"
     tiny.build(index, training.DOCUMENTS)

@@ -62,7 +62,7 @@ def _with(config: SearchConfig, **values: Any) -> SearchConfig:
 
 @pytest.mark.parametrize("n_tokens", LENGTHS)
 @pytest.mark.parametrize(("name", "kind"), [("genre", "title"), ("dsi", "docid"), ("intersective", "title")])
-def test_a_long_title_or_field_is_written_and_its_document_found(
+def test_i6_a_long_title_or_field_is_written_and_its_document_found(
     index: Index, name: str, kind: str, n_tokens: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     searcher = _searcher(index, PRESETS[name])
@@ -118,7 +118,7 @@ def test_an_index_without_a_value_of_a_field(tmp_path: Path) -> None:
         assert _searcher(index, preset(name)).search("some text") == []
 
 
-def test_what_a_smaller_setting_leaves_out_is_said_once(
+def test_i6_what_a_smaller_setting_leaves_out_is_said_once(
     index: Index, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = _with(preset("minder"), title_steps=15, field_steps=10)

@@ -1,0 +1,25 @@
+"""Every requirement has a test that is named after it, or a sentence that says why not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.requirements import PAGE, entries, explained, labelled, written
+
+LABELS = entries(PAGE.read_text(encoding="utf-8"))
+SECTIONS = {"A": 22, "B": 17, "C": 14, "D": 14, "E": 9, "F": 7, "I": 20, "J": 9}
+
+
+def test_the_page_lists_every_entry_once() -> None:
+    assert [f"{section}{i}" for section, n in SECTIONS.items() for i in range(1, n + 1)] == LABELS
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_an_entry_has_a_test_or_a_sentence_in_limits(label: str) -> None:
+    assert labelled(LABELS)[label] or label in explained()
+
+
+def test_the_page_is_what_the_program_writes() -> None:
+    """If not: `python -m tests.helpers.requirements`."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert written(page) == page
