@@ -156,7 +156,7 @@ def test_a_topic_without_keys(path: Path, index: Index) -> None:
 def test_a_damaged_description_of_keys_is_named(
     path: Path, index: Index, sound: str | None, spoilt: str, told: str
 ) -> None:
-    beside = made_beside(path)
+    beside = provenance_file(path)
     text = beside.read_text(encoding="utf-8")
     damaged = spoilt if sound is None else text.replace(sound, spoilt)
     assert damaged != text
