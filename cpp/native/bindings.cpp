@@ -48,7 +48,8 @@ void save_built(Builder& builder, const std::string& path) {
 }  // namespace
 
 NB_MODULE(_native, module) {
-    nb::set_leak_warnings(false);  // an interactive session ends with results of its own alive: nothing is lost
+    // An interactive session ends with results of its own alive: nothing is lost.
+    nb::set_leak_warnings(false);
     module.def("densify", &densify_streams, "symbols"_a.noconvert(), "starts"_a.noconvert(),
                "boundary"_a);
     module.def("compact", &compact_suffixes, "suffixes"_a.noconvert(), "width"_a);

@@ -107,7 +107,8 @@ void put(Cache& cache, const Ints& documents, const Ints& offsets, const Symbols
 }  // namespace
 
 NB_MODULE(_rank, module) {
-    nb::set_leak_warnings(false);  // as in _native
+    // An interactive session ends with results of its own alive: nothing is lost.
+    nb::set_leak_warnings(false);
     nb::class_<QueryIn>(module, "Query")
         .def(nb::init<Symbols, Ints, Floats, Symbols, Floats, double>(), "symbols"_a.noconvert(),
              "offsets"_a.noconvert(), "powers"_a.noconvert(), "unigrams"_a.noconvert(),

@@ -133,7 +133,8 @@ void bind_published(nb::module_& module) {
 }  // namespace
 
 NB_MODULE(_sdsl, module) {
-    nb::set_leak_warnings(false);  // as in _native
+    // An interactive session ends with results of its own alive: nothing is lost.
+    nb::set_leak_warnings(false);
     module.def("build", &build, "path"_a, "symbols"_a.noconvert(), "starts"_a.noconvert(), "boundary"_a,
                "temp_dir"_a);
     EngineCalls<SdslEngine>::bind(module);
