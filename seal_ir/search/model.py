@@ -23,7 +23,7 @@ from seal_ir.decode.rescore import rescore
 from seal_ir.errors import ModelError
 from seal_ir.forks import OwnOfProcess, check_device
 from seal_ir.index.reader import Index
-from seal_ir.index.value_steps import fitted, left_out
+from seal_ir.index.value_lengths import fitted, left_out
 from seal_ir.lm.protocols import Generator
 from seal_ir.published import decode as published
 from seal_ir.threads import wait_passively

@@ -17,7 +17,7 @@ from seal_ir.encode.encoder import SealQueryEncoder
 from seal_ir.errors import UsageError
 from seal_ir.index import batches
 from seal_ir.index.reader import Index
-from seal_ir.index.value_steps import fitted, left_out
+from seal_ir.index.value_lengths import fitted, left_out
 from seal_ir.keys.provenance import KeyProvenance
 from seal_ir.records import Document
 from seal_ir.text.symbols import to_symbols
