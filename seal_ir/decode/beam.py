@@ -17,9 +17,8 @@ import numpy as np
 from seal_ir.arrays import Floats, Ints, rank_in_group
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.constraint import Constraint, CostRule
-from seal_ir.decode.cuts import Cut, note_cut
 from seal_ir.decode.hypotheses import Beams, Candidates
-from seal_ir.decode.prompts import make_prompt, room_for
+from seal_ir.decode.prompts import Cut, make_prompt, note_cut, room_for
 from seal_ir.decode.query_ngrams import Forced, Scored, extended, extensions_of, forced_roots
 from seal_ir.decode.unconstrained import Unconstrained
 from seal_ir.index.batches import Successors

@@ -15,8 +15,7 @@ import numpy as np
 from seal_ir.arrays import Doubles
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.beam import Decoded
-from seal_ir.decode.cuts import Cut, note_cut
-from seal_ir.decode.prompts import make_prompt, room_for
+from seal_ir.decode.prompts import Cut, make_prompt, note_cut, room_for
 from seal_ir.errors import UsageError
 from seal_ir.lm.protocols import Generator, NextTokens, Prompt, Tokens
 from seal_ir.lm.sound import Sound, step_of

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from seal_ir.command import run
 from seal_ir.config import configured
-from seal_ir.decode.cuts import CutQueries
+from seal_ir.decode.prompts import CutQueries
 from seal_ir.encode.options import parse
 from seal_ir.encode.vectors import useful, vector
 from seal_ir.formats.io.files import utf8

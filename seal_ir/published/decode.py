@@ -18,8 +18,7 @@ import numpy as np
 from seal_ir.arrays import Floats, Ints
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.beam import Decoded
-from seal_ir.decode.cuts import note_cut
-from seal_ir.decode.prompts import make_prompt, room_for
+from seal_ir.decode.prompts import make_prompt, note_cut, room_for
 from seal_ir.decode.query_ngrams import NgramNode, query_ngrams
 from seal_ir.decode.rescore import cut_of, readings, replaced, rescore
 from seal_ir.errors import shown

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from seal_ir.command import run
 from seal_ir.config import SearchConfig, configured, covering
-from seal_ir.decode.cuts import CutQueries
+from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import atomic_writer, listed, utf8
 from seal_ir.formats.io.json_text import json_file

@@ -18,7 +18,7 @@ from typing import Any
 from seal_ir.arguments import instance
 from seal_ir.config import DecodeConfig, SearchConfig
 from seal_ir.decode.beam import Decoded, decode
-from seal_ir.decode.cuts import note_cut
+from seal_ir.decode.prompts import note_cut
 from seal_ir.decode.rescore import rescore
 from seal_ir.errors import ModelError
 from seal_ir.forks import OwnOfProcess, check_device

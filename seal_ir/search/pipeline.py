@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from seal_ir.arguments import instance, instances, texts, whole
 from seal_ir.config import DEFAULT_BATCH_SIZE, SearchConfig, chosen
 from seal_ir.decode.beam import Decoded
-from seal_ir.decode.cuts import CutQueries, cut_sentence
+from seal_ir.decode.prompts import CutQueries, cut_sentence
 from seal_ir.decode.rescore import rescore
 from seal_ir.index.registry import opened
 from seal_ir.lm import protocols

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from seal_ir.arguments import ids, text, text_or_whole, texts
-from seal_ir.decode.cuts import CutQueries
+from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import ArgumentError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.runs.pages import first_hits

@@ -12,7 +12,7 @@ from pathlib import Path
 from seal_ir.baselines.expansions.texts import KINDS, SENTENCES, TITLES, ExpansionConfig
 from seal_ir.baselines.run_command import read_named_topics
 from seal_ir.command import CommandParser, add_batch_size, add_threads, check_options, run
-from seal_ir.decode.cuts import CutQueries
+from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.json_text import json_file

@@ -13,7 +13,7 @@ from seal_ir.baselines.pseudo_queries.choosing import QuestionCounts, kept
 from seal_ir.baselines.rewriting import check_output, write_again
 from seal_ir.baselines.run_command import add_collection_options, collection_of
 from seal_ir.command import CommandParser, add_batch_size, add_threads, check_options, run
-from seal_ir.decode.cuts import CutQueries
+from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections.collection import read_ids
 from seal_ir.formats.io.files import shown
