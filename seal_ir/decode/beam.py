@@ -21,7 +21,7 @@ from seal_ir.decode.hypotheses import Beams, Candidates
 from seal_ir.decode.prompts import Cut, make_prompt, note_cut, room_for
 from seal_ir.decode.query_ngrams import Forced, Scored, extended, extensions_of, forced_roots
 from seal_ir.decode.unconstrained import Unconstrained
-from seal_ir.index.batches import Successors
+from seal_ir.index.engine import Successors
 from seal_ir.index.reader import Index
 from seal_ir.lm.protocols import Generator, NextTokens, Prompt, Session
 from seal_ir.lm.sound import Sound, step_of

@@ -13,7 +13,7 @@ import numpy as np
 
 from seal_ir.arrays import Ints
 from seal_ir.config import DecodeConfig
-from seal_ir.index.batches import Occurrences, pieces
+from seal_ir.index.engine import Occurrences, pieces
 from seal_ir.records import TITLE, Range
 from seal_ir.text.symbols import BOUNDARY, Marks
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from seal_ir.arrays import Ints, Symbols
 from seal_ir.forks import OwnOfProcess
-from seal_ir.index.batches import pieces
+from seal_ir.index.engine import pieces
 from seal_ir.index.reader import Index
 from seal_ir.rank.compiled import Cache
 from seal_ir.records import Key
