@@ -16,7 +16,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from seal_ir.errors import SealError, UsageError, check_range
-from seal_ir.threads import default_threads, most_threads, wait_passively
+from seal_ir.processes import default_threads, most_threads, wait_passively
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seal_ir.errors import UsageError
-from seal_ir.threads import capped, wait_passively
+from seal_ir.processes import capped, wait_passively
 
 if TYPE_CHECKING:
     import torch

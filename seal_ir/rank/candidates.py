@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seal_ir.arrays import Ints, Symbols
-from seal_ir.forks import OwnOfProcess
 from seal_ir.index.engine import pieces
 from seal_ir.index.reader import Index
+from seal_ir.processes import OwnOfProcess
 from seal_ir.rank.compiled import Cache
 from seal_ir.records import Key
 

@@ -17,12 +17,12 @@ from seal_ir.decode.prompts import CutQueries, cut_sentence
 from seal_ir.decode.rescore import rescore
 from seal_ir.index.registry import opened
 from seal_ir.lm import protocols
+from seal_ir.processes import capped
 from seal_ir.published import rank as published_ranking
 from seal_ir.rank.candidates import Streams
 from seal_ir.rank.ranker import rank
 from seal_ir.records import Query, QueryKeys, Ranked
 from seal_ir.search.model import LazyGenerator, settings_for
-from seal_ir.threads import capped
 
 logger = logging.getLogger(__name__)
 Batch = TypeVar("Batch")
