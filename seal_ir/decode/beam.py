@@ -23,8 +23,8 @@ from seal_ir.decode.query_ngrams import Forced, Scored, extended, extensions_of,
 from seal_ir.decode.unconstrained import Unconstrained
 from seal_ir.index.engine import Successors
 from seal_ir.index.reader import Index
+from seal_ir.lm.next_tokens import Sound, step_of
 from seal_ir.lm.protocols import Generator, NextTokens, Prompt, Session
-from seal_ir.lm.sound import Sound, step_of
 from seal_ir.records import BODY, NO_UNIGRAMS, QUERY, Key, QueryKeys, Range, Unigrams
 from seal_ir.text.symbols import FIRST_TOKEN, Marks
 
