@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from seal_ir.formats.io.dpr_csv import quoted_rows
-from seal_ir.formats.io.files import filled_lines, first_line, iter_lines, shown
-from seal_ir.formats.io.ids import id_fault, is_text
+from seal_ir.formats.io.files import filled_lines, first_line, id_fault, is_text, iter_lines, shown
 from seal_ir.formats.io.jsonlines import (
     Malformed,
     as_object,

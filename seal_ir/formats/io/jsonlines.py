@@ -10,8 +10,7 @@ from typing import NamedTuple, TextIO, TypeVar
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.compression import open_bytes
-from seal_ir.formats.io.files import BOM, iter_lines, open_text, shown
-from seal_ir.formats.io.ids import id_fault
+from seal_ir.formats.io.files import BOM, id_fault, iter_lines, open_text, shown
 from seal_ir.formats.io.pipes import rereadable
 
 Value = TypeVar("Value")

@@ -8,8 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.io.files import filled_lines, shown
-from seal_ir.formats.io.ids import by_topic, id_fault
+from seal_ir.formats.io.files import by_topic, filled_lines, id_fault, shown
 from seal_ir.formats.io.json_records import array_records, json_records, text_of
 from seal_ir.formats.io.jsonlines import Malformed, iter_values, parse_object, sound
 from seal_ir.formats.io.pipes import rereadable
