@@ -16,9 +16,9 @@ from seal_ir.config import SearchConfig, configured, covering
 from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import atomic_writer, listed, utf8
+from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import is_stream
-from seal_ir.formats.io.pipes import rereadable
 from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.runs.pages import first_hits, fold_hits
 from seal_ir.formats.runs.trec import RunWriter

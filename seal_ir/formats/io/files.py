@@ -14,8 +14,8 @@ from typing import Self, TextIO, TypeVar
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.errors import shown as shown  # most messages of this layer and above are about files
-from seal_ir.formats.io.compression import open_bytes
 from seal_ir.formats.io.disk import disk_fault, unwritable
+from seal_ir.formats.io.inputs import is_special, open_bytes
 from seal_ir.formats.io.outputs import (
     STDOUT,
     check_several,
@@ -25,7 +25,6 @@ from seal_ir.formats.io.outputs import (
     open_temporary,
     put_in_place,
 )
-from seal_ir.formats.io.pipes import is_special
 
 BOM = b"\xef\xbb\xbf"
 BOM_TEXT = "\ufeff"
