@@ -21,7 +21,7 @@ from seal_ir.processes import capped
 from seal_ir.published import rank as published_ranking
 from seal_ir.rank.candidates import Streams
 from seal_ir.rank.ranker import rank
-from seal_ir.records import Query, QueryKeys, Ranked
+from seal_ir.records import Hit, Query, QueryKeys, Ranked
 from seal_ir.search.model import LazyGenerator, settings_for
 
 logger = logging.getLogger(__name__)
@@ -201,6 +201,10 @@ class QueryPipeline:
         if under.slow_path:
             return published_ranking.rank(self.index, keys, under.rank, k)
         return rank(self.index, keys, under.rank, k, streams=self._streams)
+
+    def bare_hits(self, ranked: Iterable[Ranked]) -> list[Hit]:
+        """Hits of ranked documents, without their texts."""
+        return [Hit(self.index.docid(item.document), item.score, item.document) for item in ranked]
 
 
 def warn(sentence: str) -> None:

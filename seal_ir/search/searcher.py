@@ -150,7 +150,7 @@ class SealSearcher(QueryPipeline):
     def hits(self, ranked: Sequence[Ranked], *, texts: bool = True) -> list[Hit]:
         """Hits of ranked documents, with their texts unless `texts` is false."""
         if not texts:
-            return [Hit(self.index.docid(item.document), item.score, item.document) for item in ranked]
+            return self.bare_hits(ranked)
         found = self._documents([item.document for item in ranked])
         return [
             Hit(entry.docid(), item.score, item.document, entry.contents(), entry.raw(), entry)
