@@ -19,8 +19,7 @@ from seal_ir.index.registry import opened
 from seal_ir.lm import protocols
 from seal_ir.processes import capped
 from seal_ir.published import rank as published_ranking
-from seal_ir.rank.candidates import Streams
-from seal_ir.rank.ranker import rank
+from seal_ir.rank.ranker import Streams, rank
 from seal_ir.records import Hit, Query, QueryKeys, Ranked
 from seal_ir.search.model import LazyGenerator, settings_for
 

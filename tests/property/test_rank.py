@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from seal_ir.config import PRESETS, RankConfig
 from seal_ir.index import engine
 from seal_ir.rank import ranker
-from seal_ir.rank.candidates import Streams
-from seal_ir.rank.ranker import rank
+from seal_ir.rank.ranker import Streams, rank
 from seal_ir.rank.weights import weigh
 from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM, Key, QueryKeys, Ranked, Unigrams
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END

@@ -22,7 +22,7 @@ from seal_ir.encode.encoder import SealQueryEncoder
 from seal_ir.errors import IndexDirError, ModelError
 from seal_ir.index.reader import Index
 from seal_ir.lm.load import load_generator
-from seal_ir.rank.candidates import Streams
+from seal_ir.rank.ranker import Streams
 from seal_ir.search.fusion import Fusion
 from seal_ir.search.hybrid import Hybrid
 from seal_ir.search.searcher import SealSearcher
