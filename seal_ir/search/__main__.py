@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seal_ir.command import run
+from seal_ir.command import Progress, run
 from seal_ir.config import SearchConfig, configured, covering
 from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import UsageError
@@ -23,7 +23,6 @@ from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.runs.pages import first_hits, fold_hits
 from seal_ir.formats.runs.trec import RunWriter
 from seal_ir.formats.topics.reading import datapoint_inputs, read_topics
-from seal_ir.progress import Progress
 from seal_ir.rank.weights import weigh
 from seal_ir.records import Hit, Query, QueryKeys
 from seal_ir.search.bm25 import Bm25Config

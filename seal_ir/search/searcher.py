@@ -10,12 +10,12 @@ from types import TracebackType
 from typing import Any
 
 from seal_ir.arguments import ids, text, text_or_whole, texts
+from seal_ir.command import Progress
 from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import ArgumentError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.runs.pages import first_hits
 from seal_ir.index.registry import named_index, registered
-from seal_ir.progress import Progress
 from seal_ir.records import Hit, Query, Ranked
 from seal_ir.search.documents import SealDocument
 from seal_ir.search.pipeline import QueryPipeline, warn
