@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from seal_ir.errors import SealError, UsageError, check_range
+from seal_ir.arguments import check_range
+from seal_ir.errors import SealError, UsageError
 from seal_ir.processes import default_threads, most_threads, wait_passively
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
+from seal_ir.arguments import check_least
 from seal_ir.command import Progress
-from seal_ir.errors import IndexDirError, UsageError, check_least
+from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import put_in_place
 from seal_ir.index.reader import Index
