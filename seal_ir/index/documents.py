@@ -6,6 +6,7 @@ byte by byte.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from functools import cached_property
@@ -247,14 +248,13 @@ def _write_order(path: Path, order: Ints) -> None:
 def _open_order(path: Path, n_documents: int) -> Ints:
     expected = _order_header(n_documents)
     try:
-        with path.open("rb") as file:
-            seen = file.read(len(expected))
-        size = path.stat().st_size
+        with path.open("rb") as file:  # which a build may remove meanwhile: its name is not used again
+            n_bytes = os.fstat(file.fileno()).st_size
+            if file.read(len(expected)) != expected or n_bytes != len(expected) + 8 * n_documents:
+                raise damaged(path, f"not int64 [{n_documents}]")
+            return np.memmap(file, np.dtype("<i8"), "r", len(expected), (n_documents,))
     except OSError as error:
         raise damaged(path, error.strerror) from error
-    if seen != expected or size != len(expected) + 8 * n_documents:
-        raise damaged(path, f"not int64 [{n_documents}]")
-    return np.memmap(path, np.dtype("<i8"), "r", len(expected), (n_documents,))
 
 
 def _order_header(n: int) -> bytes:
