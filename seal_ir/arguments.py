@@ -1,4 +1,4 @@
-"""What callers hand to the public functions: texts, ids, numbers and settings, looked at where they come in.
+"""What callers hand in: texts, ids, numbers and settings, looked at where they come in.
 
 Every public entry takes any iterable by position, and refuses what it cannot mean in one sentence that names
 the argument, the position and the value. Nothing behind the entries looks again.
@@ -6,6 +6,7 @@ the argument, the position and the value. Nothing behind the entries looks again
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import TypeVar
 import numpy as np
 
 from seal_ir.arrays import Ints
-from seal_ir.errors import ArgumentError, integer, shown
+from seal_ir.errors import ArgumentError, UsageError, shown
 
+MOST = (1 << 63) - 1  # of any number that says how many; what is sized by it has its own, smaller limits
 T = TypeVar("T")
 _INT64 = np.iinfo(np.int64)
 
@@ -97,6 +99,16 @@ def whole(value: object, name: str, least: int | None = None) -> int:
     return number
 
 
+def integer(value: object) -> int | None:
+    """Python's integer of an integer of any kind, numpy's too; None of all else, truth values among it."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
 def wholes(values: Iterable[int] | Ints, name: str) -> Ints:
     """Integers by position, int64 [n]; those beyond its bounds become the last ones within.
 
@@ -127,6 +139,38 @@ def instances(values: Iterable[T], kind: type[T], name: str) -> list[T]:
         ArgumentError: `values` does not hold one after the other.
     """
     return [instance(value, kind, f"{name}[{at}]") for at, value in enumerate(items(values, name))]
+
+
+def check_least(settings: object, **least: float) -> None:
+    """Refuse settings with numbers that mean nothing, not a number among them.
+
+    Args:
+        settings: an object with them as attributes.
+        **least: the least value of each, by its name; looked at in this order. Where that is an integer, the
+            value must be one, of 64 bits at most.
+
+    Raises:
+        UsageError: one is below its least, too large or no such number.
+    """
+    for name, smallest in least.items():
+        value = getattr(settings, name)
+        number = value if isinstance(smallest, float) else integer(value)
+        if number is None or isinstance(number, bool | str):
+            kind = "a number" if isinstance(smallest, float) else "an integer"
+            raise UsageError(f"{name} is {shown(value)} ({type(value).__name__}); it must be {kind}")
+        check_range(name, number, smallest)
+
+
+def check_range(name: str, number: float, smallest: float) -> None:
+    """Refuse a number below its least, which not a number is too, or an integer of more than 64 bits.
+
+    Raises:
+        UsageError: it is one of these.
+    """
+    if not number >= smallest:
+        raise UsageError(f"{name} is {shown(number)}; it must be at least {smallest}")
+    if isinstance(number, int) and number > MOST:
+        raise UsageError(f"{name} is {shown(number)}; it must be at most {MOST}")
 
 
 def path(value: object, name: str) -> Path:

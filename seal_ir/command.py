@@ -1,7 +1,7 @@
-"""What commands share: how they end, and what their options have in common.
+"""What commands share: how they end, how far they are, and what their options have in common.
 
-Results go to stdout, a user's fault in one line to stderr, and the exit code has a meaning. Options are
---version, defaults in the help, numbers within bounds, and those of Pyserini's that do not apply.
+Results go to stdout, progress and a user's fault in one line to stderr, and the exit code has a meaning.
+Options are --version, defaults in the help, numbers within bounds, and those of Pyserini's that do not apply.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ import argparse
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from seal_ir.errors import SealError, UsageError, check_range
-from seal_ir.threads import default_threads, most_threads, wait_passively
+from seal_ir.arguments import check_range
+from seal_ir.errors import SealError, UsageError
+from seal_ir.processes import default_threads, most_threads, wait_passively
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -69,6 +71,32 @@ def _fault(error: object, code: int) -> int:
     if sys.stderr is not None:
         sys.stderr.write(f"error: {text}\n")
     return code
+
+
+class Progress:
+    """Done, rate and time left on stderr: one line on a terminal, elsewhere one every ten seconds."""
+
+    def __init__(self, total: int, unit: str) -> None:
+        self._total, self._unit = total, unit
+        self._done = 0
+        self._started = self._shown = time.monotonic()
+
+    def advance(self, n: int) -> None:
+        """Count n more."""
+        self._done += n
+        now = time.monotonic()
+        if sys.stderr.isatty() or now - self._shown >= 10 or self._done == self._total:
+            self._shown = now
+            rate = self._done / max(now - self._started, 1e-9)
+            left = (self._total - self._done) / rate
+            line = f"{self._done:,}/{self._total:,} {self._unit}, {rate:.2f}/s, {left:.0f} s left"
+            sys.stderr.write(f"\r{line} " if sys.stderr.isatty() else f"{line}\n")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        """End the line."""
+        if sys.stderr.isatty():
+            sys.stderr.write("\n")
 
 
 class CommandParser(argparse.ArgumentParser):

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from seal_ir.arguments import instance
-from seal_ir.errors import UsageError, check_least, shown
+from seal_ir.arguments import check_least, instance
+from seal_ir.errors import UsageError, shown
 from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM
 
 # Titles and fields are written to their ends, which costs nothing where they are shorter; this much at most.

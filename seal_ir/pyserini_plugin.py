@@ -25,7 +25,7 @@ from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.formats.collections.passages import json_document
 from seal_ir.formats.io.jsonlines import Malformed, parse_object
 from seal_ir.formats.io.outputs import put_in_place, scratch_folder
-from seal_ir.threads import capped
+from seal_ir.processes import capped
 
 MIN_JAVA = 21  # class files of version 65, in the jars of every Pyserini from 0.44 on
 _WARNING_JAVA = 23  # from here on Java and Lucene 9 warn about each other, with no harm done

@@ -12,9 +12,8 @@ from typing import Any, TextIO
 
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection
-from seal_ir.formats.io.compression import READ_SUFFIXES, REFUSED_SUFFIXES
-from seal_ir.formats.io.files import atomic_writer
-from seal_ir.formats.io.ids import is_text
+from seal_ir.formats.io.files import atomic_writer, is_text
+from seal_ir.formats.io.inputs import READ_SUFFIXES, REFUSED_SUFFIXES
 from seal_ir.formats.io.json_text import json_line
 from seal_ir.records import Document
 from seal_ir.search.documents import contents

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.baselines.bm25.lucene_index import Source, build, check_source
-from seal_ir.command import CommandParser, add_threads
+from seal_ir.command import CommandParser, Progress, add_threads
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection, ReadOptions, collection_kinds, read_ids
 from seal_ir.formats.collections.kinds import kind_named
@@ -21,7 +21,6 @@ from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.runs.trec import RunWriter
 from seal_ir.formats.topics.reading import read_topics
-from seal_ir.progress import Progress
 from seal_ir.pyserini_plugin import is_lucene_index
 from seal_ir.records import Hit, Query
 

@@ -16,7 +16,7 @@ import torch
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import shown
-from seal_ir.formats.io.pipes import is_special
+from seal_ir.formats.io.inputs import is_special
 
 _ZIP = b"PK\x03\x04"  # how the archives of torch >= 1.6 begin
 _ONLY = "only tensors, builtin values and argparse.Namespace may be in it"

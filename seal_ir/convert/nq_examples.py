@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from seal_ir.formats.io.files import filled_lines, shown
+from seal_ir.formats.io.files import filled_lines, id_fault, is_text, shown
 from seal_ir.formats.io.folders import find_documents
-from seal_ir.formats.io.ids import id_fault, is_text
 from seal_ir.formats.io.json_records import JsonRecord
 from seal_ir.formats.io.jsonlines import Malformed, identifier, parse_object, sound
 

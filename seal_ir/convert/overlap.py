@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from seal_ir.formats.io.files import atomic_writer, shown
-from seal_ir.formats.io.ids import by_topic
+from seal_ir.formats.io.files import atomic_writer, by_topic, shown
 from seal_ir.formats.io.json_records import JsonRecord, json_records
 from seal_ir.formats.io.jsonlines import Malformed, sound
 

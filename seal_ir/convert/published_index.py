@@ -18,8 +18,7 @@ from seal_ir.convert.published_side_file import read_side_file
 from seal_ir.errors import InputError, ModelError
 from seal_ir.extensions import SDSL, extension
 from seal_ir.formats.collections.collection import Counts
-from seal_ir.formats.io.files import shown, utf8
-from seal_ir.formats.io.ids import id_fault
+from seal_ir.formats.io.files import id_fault, shown, utf8
 from seal_ir.records import Document
 from seal_ir.text.tokenizer import TextTokenizer
 

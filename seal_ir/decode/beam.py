@@ -17,15 +17,14 @@ import numpy as np
 from seal_ir.arrays import Floats, Ints, rank_in_group
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.constraint import Constraint, CostRule
-from seal_ir.decode.cuts import Cut, note_cut
 from seal_ir.decode.hypotheses import Beams, Candidates
-from seal_ir.decode.prompts import make_prompt, room_for
+from seal_ir.decode.prompts import Cut, make_prompt, note_cut, room_for
 from seal_ir.decode.query_ngrams import Forced, Scored, extended, extensions_of, forced_roots
 from seal_ir.decode.unconstrained import Unconstrained
-from seal_ir.index.batches import Successors
+from seal_ir.index.engine import Successors
 from seal_ir.index.reader import Index
+from seal_ir.lm.next_tokens import Sound, step_of
 from seal_ir.lm.protocols import Generator, NextTokens, Prompt, Session
-from seal_ir.lm.sound import Sound, step_of
 from seal_ir.records import BODY, NO_UNIGRAMS, QUERY, Key, QueryKeys, Range, Unigrams
 from seal_ir.text.symbols import FIRST_TOKEN, Marks
 

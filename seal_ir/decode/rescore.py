@@ -15,11 +15,10 @@ import numpy as np
 from seal_ir.arrays import Doubles
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.beam import Decoded
-from seal_ir.decode.cuts import Cut, note_cut
-from seal_ir.decode.prompts import make_prompt, room_for
+from seal_ir.decode.prompts import Cut, make_prompt, note_cut, room_for
 from seal_ir.errors import UsageError
+from seal_ir.lm.next_tokens import Sound, step_of
 from seal_ir.lm.protocols import Generator, NextTokens, Prompt, Tokens
-from seal_ir.lm.sound import Sound, step_of
 from seal_ir.records import BODY, QUERY, UNIGRAM, Key, QueryKeys
 from seal_ir.text.symbols import FIRST_TOKEN
 

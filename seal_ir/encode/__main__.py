@@ -9,9 +9,9 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
-from seal_ir.command import run
+from seal_ir.command import Progress, run
 from seal_ir.config import configured
-from seal_ir.decode.cuts import CutQueries
+from seal_ir.decode.prompts import CutQueries
 from seal_ir.encode.options import parse
 from seal_ir.encode.vectors import useful, vector
 from seal_ir.formats.io.files import utf8
@@ -20,7 +20,6 @@ from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.topics.reading import read_topics
 from seal_ir.keys.files import KeyWriter, file_to_write, provenance_file
 from seal_ir.keys.provenance import KeyProvenance, write_provenance
-from seal_ir.progress import Progress
 from seal_ir.records import Query
 from seal_ir.search.options import index_of, loaded_model
 from seal_ir.search.pipeline import QueryPipeline

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import shown
-from seal_ir.formats.io.pipes import rereadable
+from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.kilt import read_guesses
 from seal_ir.formats.runs.pages import fold_docids
 from seal_ir.formats.runs.trec import has_datapoints, read_run, trec_order

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from seal_ir.arguments import check_least
 from seal_ir.arrays import Doubles
-from seal_ir.errors import UsageError, check_least
+from seal_ir.errors import UsageError
 
 _EXACT_SUMS = 1 << 14  # so many different sums are enumerated: all of 14 topics, or many topics of few values
 _UNIT = (

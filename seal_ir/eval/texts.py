@@ -9,7 +9,7 @@ from pathlib import Path
 from seal_ir.errors import InputError
 from seal_ir.formats.collections.collection import Collection, ReadOptions
 from seal_ir.formats.io.files import shown
-from seal_ir.formats.io.pipes import rereadable
+from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.manifest import MANIFEST
 from seal_ir.index.reader import Index

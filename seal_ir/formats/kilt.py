@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from seal_ir.formats.io.files import shown
-from seal_ir.formats.io.ids import by_topic, id_fault, is_text
+from seal_ir.formats.io.files import by_topic, id_fault, is_text, shown
 from seal_ir.formats.io.json_records import JsonRecord, json_records
 from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.jsonlines import Malformed, sound

@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seal_ir.errors import IndexDirError, InputError, UsageError, check_least
+from seal_ir.arguments import check_least
+from seal_ir.errors import IndexDirError, InputError, UsageError
 from seal_ir.index.document_checks import checked
 from seal_ir.index.engine import EngineSpec
 from seal_ir.index.generations import building, commit, named_by_content

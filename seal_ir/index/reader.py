@@ -17,9 +17,8 @@ import numpy as np
 from seal_ir.arguments import path, text, whole, wholes
 from seal_ir.arrays import Ints, Symbols
 from seal_ir.errors import IndexDirError, UsageError
-from seal_ir.index.batches import Occurrences, Successors, merged, rows_of
 from seal_ir.index.documents import DocumentTable
-from seal_ir.index.engine import Engine
+from seal_ir.index.engine import Engine, Occurrences, Successors, merged, rows_of
 from seal_ir.index.manifest import Manifest
 from seal_ir.index.opening import Check, open_generation, other_tokenizer
 from seal_ir.index.value_lengths import value_lengths

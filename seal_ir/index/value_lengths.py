@@ -1,18 +1,37 @@
-"""How long the values of a field are that is written whole, found by locating the symbols around them."""
+"""How long the values of a field are that is written whole, and what settings make of the longest ones.
+
+Lengths are found by locating the symbols around the values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
 from seal_ir.arrays import Ints
-from seal_ir.index.batches import Occurrences, pieces
-from seal_ir.records import Range
+from seal_ir.config import DecodeConfig
+from seal_ir.index.engine import Occurrences, pieces
+from seal_ir.records import TITLE, Range
 from seal_ir.text.symbols import BOUNDARY, Marks
 
 Find = Callable[[Sequence[int]], tuple[Range, ...]]
 Locate = Callable[[list[tuple[Range, ...]]], Occurrences]
+
+
+class Lengths(Protocol):
+    """What is asked here of an `Index`, which asks `value_lengths` in turn."""
+
+    @property
+    def whole_fields(self) -> Mapping[str, Marks]:
+        """The fields that are written whole, and the symbols around their values."""
+        ...
+
+    def value_lengths(self, field: str) -> Ints:
+        """How many values of a field there are of each length, int64 [longest + 1]."""
+        ...
 
 
 def value_lengths(find: Find, locate: Locate, marks: Marks) -> Ints:
@@ -49,3 +68,39 @@ def _located(find: Find, locate: Locate, symbol: int) -> Iterator[Occurrences]:
     for segment in range(len(ranges)):
         for piece in pieces(ranges, segment):
             yield locate([piece])
+
+
+def fitted(config: DecodeConfig, index: Lengths) -> DecodeConfig:
+    """Settings with no more steps than the longest values have, which changes no key."""
+    if config.title_steps:
+        config = replace(config, title_steps=min(config.title_steps, longest(index, (TITLE,))))
+    if config.fields:
+        config = replace(config, field_steps=min(config.field_steps, longest(index, config.fields)))
+    return config
+
+
+def longest(index: Lengths, fields: Iterable[str]) -> int:
+    """Tokens of the longest value of some fields, the end included, at least 1; absent fields have none."""
+    known = [name for name in fields if name in index.whole_fields]
+    return max([1, *(len(index.value_lengths(name)) - 1 for name in known)])
+
+
+def left_out(config: DecodeConfig, index: Lengths) -> list[str]:
+    """A sentence for each title or field of which some values are too long to be written whole."""
+    told = []
+    for name in config.written:
+        if name in index.whole_fields and (sentence := _left_out(name, config.steps(name), index)):
+            told.append(sentence)
+    return told
+
+
+def _left_out(name: str, steps: int, index: Lengths) -> str:
+    lengths = index.value_lengths(name)
+    n, n_all = int(lengths[steps + 1 :].sum()), int(lengths[2:].sum())  # an empty one is never written
+    what, setting = ("titles", "title") if name == TITLE else (f"values of field {name!r}", "field")
+    if not n:
+        return ""
+    return (
+        f"{n:,} of {n_all:,} {what} are longer than {steps} tokens, the end included, and cannot be written"
+        f" whole; [decode] {setting}_steps = {len(lengths) - 1}, in a --config file, reaches all of them"
+    )

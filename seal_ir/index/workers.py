@@ -13,7 +13,7 @@ from types import TracebackType
 
 from seal_ir.errors import IndexDirError
 from seal_ir.index.memory import Budget, Size, segment_memory
-from seal_ir.threads import capped
+from seal_ir.processes import capped
 
 PROGRAM = (sys.executable, "-m", "seal_ir.index.segments")
 Told = Callable[[str], None]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.io.compression import READ_SUFFIXES, REFUSED_SUFFIXES
 from seal_ir.formats.io.files import AtomicFile, is_file, iter_lines, shown
+from seal_ir.formats.io.inputs import READ_SUFFIXES, REFUSED_SUFFIXES
 from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.keys.record import KeyRecord, from_line, to_line

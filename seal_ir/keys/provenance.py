@@ -16,7 +16,7 @@ from seal_ir.formats.io.json_text import json_file, json_line
 from seal_ir.index.manifest import Manifest
 from seal_ir.index.reader import Index
 from seal_ir.index.segments import ENGINE_FILE
-from seal_ir.index.value_steps import longest
+from seal_ir.index.value_lengths import longest
 from seal_ir.records import BODY, QUERY, TITLE
 from seal_ir.text.pretrained import BASE_MODEL, find_model
 

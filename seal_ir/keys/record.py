@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seal_ir.arrays import Doubles, Symbols
-from seal_ir.formats.io.files import shown
-from seal_ir.formats.io.ids import is_text
+from seal_ir.formats.io.files import is_text, shown
 from seal_ir.formats.io.json_text import exact_json
 from seal_ir.formats.io.jsonlines import Malformed, identifier, parse_object
 from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM, Query, QueryKeys, Unigrams

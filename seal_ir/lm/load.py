@@ -27,9 +27,8 @@ from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import clear_left, put_in_place, scratch_folder
 from seal_ir.lm.choose import causal_model, seq2seq_model
-from seal_ir.lm.device import chosen_device, chosen_dtype
+from seal_ir.lm.device import check_weights, chosen_device, chosen_dtype, first_odd
 from seal_ir.lm.protocols import Generator
-from seal_ir.lm.sound import check_weights, first_odd
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES, ModelDescription
 from seal_ir.text.pretrained import (
     ADAPTER_CONFIG,

@@ -18,14 +18,13 @@ import numpy as np
 from seal_ir.arrays import Floats, Ints
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.beam import Decoded
-from seal_ir.decode.cuts import note_cut
-from seal_ir.decode.prompts import make_prompt, room_for
+from seal_ir.decode.prompts import make_prompt, note_cut, room_for
 from seal_ir.decode.query_ngrams import NgramNode, query_ngrams
 from seal_ir.decode.rescore import cut_of, readings, replaced, rescore
 from seal_ir.errors import shown
 from seal_ir.index.reader import Index
+from seal_ir.lm.next_tokens import Sound, step_of, unsound
 from seal_ir.lm.protocols import Generator, Prompt, Session
-from seal_ir.lm.sound import Sound, step_of, unsound
 from seal_ir.records import BODY, NO_UNIGRAMS, QUERY, TITLE, Key, QueryKeys, Unigrams
 from seal_ir.text.symbols import BOUNDARY, FIRST_TOKEN, TITLE_END
 

@@ -2,27 +2,78 @@
 
 1. Keys get weights; those of weight zero are dropped (`weights.py`).
 2. Candidates are the documents that hold a rare key, F(n) <= max_count, and where these are too few those of
-   frequent keys (`candidates.py`).
+   frequent keys, found in pieces of their rows: memory does not depend on how often a key occurs.
 3. Candidates are read in batches, by descending bound on their scores, until no bound reaches the n-th best
-   score. Frequent keys and unigrams are found in their texts, and every score is exact.
+   score. Frequent keys and unigrams are found in their texts, and every score is exact. Texts come from
+   memory where they were read before, else from the index.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from seal_ir.arrays import Ints, Symbols
 from seal_ir.config import RankConfig
+from seal_ir.index.engine import pieces
 from seal_ir.index.reader import Index
-from seal_ir.rank.candidates import Streams, find_candidates
-from seal_ir.rank.compiled import Query, Ranking
+from seal_ir.processes import OwnOfProcess
+from seal_ir.rank.compiled import Cache, Query, Ranking
 from seal_ir.rank.weights import Matched, WeightedQuery, weigh
-from seal_ir.records import QueryKeys, Ranked
+from seal_ir.records import Key, QueryKeys, Ranked
 
+logger = logging.getLogger(__name__)
+DEFAULT_CACHE_BYTES = 128 << 20  # the passages of 40 million tokens
+# Documents that one frequent key may add; five times what rare keys have on average (docs/scoring.md).
+MOST_FURTHER = 100_000
 _BATCH = 512  # documents read together: 300 KB of text, and few enough that the first bounds help the next
+_CUT = (
+    "a query's rare keys are in %d documents, %d are wanted, and the next key occurs %d times: only the first"
+    " %d documents with it were scored; [rank] max_count = %d, in a --config file, has all of them scored"
+)
+
+
+class Streams:
+    """Streams of an index's documents, those read last kept in a fixed amount of memory.
+
+    Candidates recur from query to query, and reading one from an FM-index takes a step per token. May be used
+    from several threads. A copy, a pickled one and one in a forked process keep texts of their own.
+    """
+
+    def __init__(self, index: Index, n_bytes: int = DEFAULT_CACHE_BYTES) -> None:
+        """Keep nothing yet.
+
+        Args:
+            index: whose documents.
+            n_bytes: memory for kept streams, most of it taken as it fills; 0 keeps none.
+        """
+        self._index, self._n_bytes = index, n_bytes
+        self._cache = OwnOfProcess(lambda: Cache(n_bytes) if n_bytes else None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Streams, (self._index, self._n_bytes)
+
+    def read(self, documents: Ints) -> Iterator[tuple[Ints, Ints, Symbols]]:
+        """All of the documents, in one or two parts: numbers [n], offsets [n + 1] and symbols of each.
+
+        Args:
+            documents: int64 [n].
+        """
+        absent = documents
+        cache = self._cache.get()
+        if cache is not None:
+            kept, offsets, symbols, absent = cache.get(documents)
+            if len(kept):
+                yield kept, offsets, symbols
+        if len(absent):
+            offsets, symbols = self._index.extract(absent)
+            if cache is not None:
+                cache.put(absent, offsets, symbols)
+            yield absent, offsets, symbols
 
 
 def rank(
@@ -36,8 +87,7 @@ def rank(
     """The best documents for a query's keys, best first; ties by docid.
 
     The list is that of exhaustive scoring of all candidates. How many candidates there are depends on
-    `n_hits` where rare keys have fewer: see `candidates.find_candidates`. May be called from several threads
-    at once.
+    `n_hits` where rare keys have fewer: see `find_candidates`. May be called from several threads at once.
 
     Args:
         index: where the keys' ranges come from.
@@ -70,6 +120,72 @@ def _ranking(index: Index, query: WeightedQuery, config: RankConfig, n_hits: int
     )
     found = find_candidates(index, keys, config.max_count, n_hits)
     return Ranking(arrays, found.offsets, found.rows, found.further, config.score == "max", n_hits)
+
+
+class Candidates(NamedTuple):
+    """The documents to score, and where they hold the rare keys.
+
+    Attributes:
+        offsets: int64 [n_keys + 1]; key i was located at `rows[offsets[i]:offsets[i + 1]]`, a frequent one
+            nowhere.
+        rows: int64 [m, 2], document and exclusive end of each occurrence.
+        further: int64 [d], ascending: documents without a rare key.
+    """
+
+    offsets: Ints
+    rows: Ints
+    further: Ints
+
+
+def find_candidates(index: Index, keys: Sequence[Key], max_count: int, n_hits: int) -> Candidates:
+    """The documents that hold a rare key, F(n) <= max_count; if these are too few, those of frequent ones.
+
+    Frequent keys come by ascending F(n), equal ones in the order given, each with all its documents, until
+    there are `n_hits` or the keys are used up. Of a key that would add more than `MOST_FURTHER` documents
+    (more than `n_hits`, if that is more) the first by number are taken, and that is logged.
+
+    Args:
+        index: where the keys' rows come from.
+        keys: of one query, in the order in which they are taken.
+        max_count: how often a rare key may occur.
+        n_hits: documents wanted.
+    """
+    rare = [i for i, key in enumerate(keys) if key.count <= max_count]
+    found = index.locate(keys[i].ranges for i in rare)
+    sizes = np.zeros(len(keys) + 1, dtype=np.int64)
+    sizes[1:][rare] = np.diff(found.offsets)
+    known = np.unique(found.documents)
+    frequent = sorted(set(range(len(keys))) - set(rare), key=lambda i: (keys[i].count, i))
+    further = _further(index, [keys[i] for i in frequent], known, n_hits)
+    return Candidates(np.cumsum(sizes), np.stack([found.documents, found.ends], axis=1), further)
+
+
+def _further(index: Index, frequent: Sequence[Key], known: Ints, n_hits: int) -> Ints:
+    """Documents of frequent keys that are not among the known ones, ascending."""
+    further = np.empty(0, dtype=np.int64)
+    n_rare, most = len(known), max(MOST_FURTHER, n_hits)
+    for key in frequent:
+        if len(known) >= n_hits:
+            break
+        added = _holders(index, key, known, most + 1)
+        if len(added) > most:
+            logger.warning(_CUT, n_rare, n_hits, key.count, most, key.count)
+            added = added[:most]
+        further, known = np.union1d(further, added), np.union1d(known, added)
+    return further
+
+
+def _holders(index: Index, key: Key, known: Ints, most: int) -> Ints:
+    """The first `most` documents by number that hold a key and are not among the known ones, ascending."""
+    found = np.empty(0, dtype=np.int64)
+    for segment in range(len(key.ranges)):
+        if len(found) == most:  # documents of later segments have higher numbers
+            break
+        for piece in pieces(key.ranges, segment):
+            documents = np.unique(index.locate([piece]).documents)
+            new = np.setdiff1d(documents, known, assume_unique=True)
+            found = np.union1d(found, new)[:most]
+    return found
 
 
 def _offsets(sizes: Iterator[int]) -> Ints:

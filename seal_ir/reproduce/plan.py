@@ -9,7 +9,7 @@ from pathlib import Path
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.io.files import is_file, shown
-from seal_ir.formats.io.pipes import rereadable
+from seal_ir.formats.io.inputs import rereadable
 from seal_ir.reproduce.needs import Need, is_met
 from seal_ir.reproduce.spec import Row, Step, TableSpec, Topics
 

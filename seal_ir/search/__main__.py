@@ -11,26 +11,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seal_ir.command import run
+from seal_ir.command import Progress, run
 from seal_ir.config import SearchConfig, configured, covering
-from seal_ir.decode.cuts import CutQueries
+from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import atomic_writer, listed, utf8
+from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import is_stream
-from seal_ir.formats.io.pipes import rereadable
 from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.runs.pages import first_hits, fold_hits
 from seal_ir.formats.runs.trec import RunWriter
 from seal_ir.formats.topics.reading import datapoint_inputs, read_topics
-from seal_ir.progress import Progress
 from seal_ir.rank.weights import weigh
 from seal_ir.records import Hit, Query, QueryKeys
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.hybrid import Hybrid, hybrid_with
 from seal_ir.search.options import fusion_of, index_of, loaded_model, outputs_of, parsed
-from seal_ir.search.pipeline import Decode
-from seal_ir.search.searcher import SealSearcher
+from seal_ir.search.pipeline import Decode, QueryPipeline
 from seal_ir.search.stored import StoredKeys
 
 _SMOOTHED = "in a very small collection smoothing leaves no key a weight; try --preset paper"
@@ -44,14 +42,14 @@ class _Runs(NamedTuple):
     """What makes the runs: keys from somewhere, ranked under each config, what is fused, and who writes.
 
     Attributes:
-        searcher: has the index, and the model.
+        pipeline: has the index, and the model.
         decode: gives keys instead of the model.
         configs: what to rank under.
         hybrid: what SEAL's rankings are fused with.
         writers: of the run of each config, then of what those are fused from; not all need be written.
     """
 
-    searcher: SealSearcher
+    pipeline: QueryPipeline
     decode: Decode | None
     configs: list[SearchConfig]
     hybrid: Hybrid | None
@@ -76,7 +74,7 @@ def main(arguments: list[str]) -> int:
     writers = [
         RunWriter(path, tag=tag, output_format=args.output_format, inputs=inputs) for path, tag in outputs
     ]
-    searcher = SealSearcher(
+    pipeline = QueryPipeline(
         directory,
         args.model,
         config=replace(configs[0], decode=covering(configs)),
@@ -87,13 +85,13 @@ def main(arguments: list[str]) -> int:
     hybrid = None
     if fusion is not None:
         bm25 = Bm25Config(hits=args.hits, threads=args.threads)
-        hybrid = hybrid_with(args.fuse, searcher.index, topics, fusion, bm25, places.cache / "lucene")
-    decode, about = _decoding(searcher, topics, configs, args)
+        hybrid = hybrid_with(args.fuse, pipeline.index, topics, fusion, bm25, places.cache / "lucene")
+    decode, about = _decoding(pipeline, topics, configs, args)
     started = time.monotonic()
     with ExitStack() as stack:
         for writer in writers:
             stack.enter_context(writer)
-        runs = _Runs(searcher, decode, configs, hybrid, writers)
+        runs = _Runs(pipeline, decode, configs, hybrid, writers)
         without, reasons = _search(runs, topics, args)
     about |= {"n_topics": len(topics), "seconds": round(time.monotonic() - started, 1)}
     if hybrid is not None:
@@ -101,7 +99,7 @@ def main(arguments: list[str]) -> int:
     for (path, _), config in zip(outputs, configs, strict=False):  # of the runs; the rest is beside them
         if is_stream(path):  # which has nothing beside it
             continue
-        _save_config(path, config, searcher, args, about)
+        _save_config(path, config, pipeline, args, about)
         print(path)
     _tell_without(without, topics, reasons, hybrid)
     return 0
@@ -117,28 +115,28 @@ def _tell_without(
         _tell(_SMOOTHED if _SMOOTHED in reasons else _UNLIKELY)
 
 
-def _reasons(searcher: SealSearcher, keys: QueryKeys, configs: Sequence[SearchConfig]) -> Iterator[str]:
+def _reasons(pipeline: QueryPipeline, keys: QueryKeys, configs: Sequence[SearchConfig]) -> Iterator[str]:
     """Why the keys of a topic bring no hits: it is tried whether some would without smoothing."""
     for config in configs:
         plain = replace(config, rank=replace(config.rank, smoothing=0.0))
         counting = [key for key in keys.keys if key.kind in config.rank.kinds]
         if config.rank.weight == "lm-fm" and counting and not config.rank.length:
-            if searcher.rank(keys, 1, plain):
+            if pipeline.rank(keys, 1, plain):
                 yield _SMOOTHED
-            elif not weigh(keys, plain.rank, searcher.index.n_tokens):
+            elif not weigh(keys, plain.rank, pipeline.index.n_tokens):
                 yield _UNLIKELY
 
 
 def _decoding(
-    searcher: SealSearcher, topics: list[Query], configs: list[SearchConfig], args: argparse.Namespace
+    pipeline: QueryPipeline, topics: list[Query], configs: list[SearchConfig], args: argparse.Namespace
 ) -> tuple[Decode | None, dict[str, Any]]:
     """What gives topics their keys: a file, or the model (None), loaded here; and what to tell of it."""
     if args.keys is not None:
         if args.device is not None:
             raise UsageError("--device does not go with --keys: no model runs; leave it out")
-        stored = StoredKeys(args.keys, searcher.index, topics, configs, model=args.model, dtype=args.dtype)
+        stored = StoredKeys(args.keys, pipeline.index, topics, configs, model=args.model, dtype=args.dtype)
         return stored.decoded, stored.description()
-    generator = loaded_model(searcher, args.threads)
+    generator = loaded_model(pipeline, args.threads)
     return None, {"device": generator.device, "dtype": generator.dtype}
 
 
@@ -148,21 +146,21 @@ def _search(runs: _Runs, topics: list[Query], args: argparse.Namespace) -> tuple
     Returns:
         The topics that SEAL has no hits for, and reasons why keys of such brought none.
     """
-    searcher, decode, configs, hybrid, writers = runs
+    pipeline, decode, configs, hybrid, writers = runs
     progress = Progress(len(topics), "queries")
     cut = CutQueries()
     without: list[str] = []
     reasons: set[str] = set()
     short: set[str] = set()
     passage = ""
-    batches = searcher.ranked_batches(topics, args.hits, cut, configs, threads=args.threads, decode=decode)
+    batches = pipeline.ranked_batches(topics, args.hits, cut, configs, threads=args.threads, decode=decode)
     with closing(batches):
         for batch in batches:
             for topic, keys, ranked in zip(*batch, strict=True):
                 if not any(ranked):
                     without.append(topic.id)
-                    reasons.update(_reasons(searcher, keys, configs))
-                by_config = [searcher.hits(ranking, texts=False) for ranking in ranked]
+                    reasons.update(_reasons(pipeline, keys, configs))
+                by_config = [pipeline.bare_hits(ranking) for ranking in ranked]
                 rankings = hybrid.rankings(topic.id, by_config) if hybrid else by_config
                 for ranking, writer in zip(rankings, writers, strict=False):
                     hits = _written(ranking, args)
@@ -207,7 +205,7 @@ def _is_short(ranking: list[Hit], written: list[Hit], args: argparse.Namespace) 
 def _save_config(
     path: Path,
     config: SearchConfig,
-    searcher: SealSearcher,
+    pipeline: QueryPipeline,
     args: argparse.Namespace,
     about: Mapping[str, Any],
 ) -> None:
@@ -215,8 +213,8 @@ def _save_config(
     values: dict[str, Any] = {
         **config.to_dict(),
         "topics": utf8(args.topics),
-        "index": utf8(searcher.index.directory),
-        "model": utf8(searcher.model),
+        "index": utf8(pipeline.index.directory),
+        "model": utf8(pipeline.model),
         "hits": args.hits,
         "topics_format": args.topics_format,
         "output_format": args.output_format,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from seal_ir.errors import UsageError, check_least
+from seal_ir.arguments import check_least
+from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import shown
 
 Entry = tuple[str, float]  # docid and score, as `read_run` gives them

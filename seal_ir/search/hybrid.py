@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from seal_ir.command import Progress
 from seal_ir.errors import IndexDirError, InputError, UsageError
 from seal_ir.formats.io.files import is_file, shown, utf8
 from seal_ir.formats.runs.trec import read_run
 from seal_ir.index.reader import Index
-from seal_ir.progress import Progress
 from seal_ir.pyserini_plugin import check_installed, is_lucene_index, start_java
 from seal_ir.records import Hit, Query
 from seal_ir.search.bm25 import Bm25Config, lucene_twin, search

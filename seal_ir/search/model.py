@@ -18,15 +18,14 @@ from typing import Any
 from seal_ir.arguments import instance
 from seal_ir.config import DecodeConfig, SearchConfig
 from seal_ir.decode.beam import Decoded, decode
-from seal_ir.decode.cuts import note_cut
+from seal_ir.decode.prompts import note_cut
 from seal_ir.decode.rescore import rescore
 from seal_ir.errors import ModelError
-from seal_ir.forks import OwnOfProcess, check_device
 from seal_ir.index.reader import Index
-from seal_ir.index.value_steps import fitted, left_out
+from seal_ir.index.value_lengths import fitted, left_out
 from seal_ir.lm.protocols import Generator
+from seal_ir.processes import OwnOfProcess, check_device, wait_passively
 from seal_ir.published import decode as published
-from seal_ir.threads import wait_passively
 
 logger = logging.getLogger(__name__)
 

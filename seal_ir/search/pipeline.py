@@ -13,16 +13,15 @@ from typing import NamedTuple, TypeVar
 from seal_ir.arguments import instance, instances, texts, whole
 from seal_ir.config import DEFAULT_BATCH_SIZE, SearchConfig, chosen
 from seal_ir.decode.beam import Decoded
-from seal_ir.decode.cuts import CutQueries, cut_sentence
+from seal_ir.decode.prompts import CutQueries, cut_sentence
 from seal_ir.decode.rescore import rescore
 from seal_ir.index.registry import opened
 from seal_ir.lm import protocols
+from seal_ir.processes import capped
 from seal_ir.published import rank as published_ranking
-from seal_ir.rank.candidates import Streams
-from seal_ir.rank.ranker import rank
-from seal_ir.records import Query, QueryKeys, Ranked
+from seal_ir.rank.ranker import Streams, rank
+from seal_ir.records import Hit, Query, QueryKeys, Ranked
 from seal_ir.search.model import LazyGenerator, settings_for
-from seal_ir.threads import capped
 
 logger = logging.getLogger(__name__)
 Batch = TypeVar("Batch")
@@ -201,6 +200,10 @@ class QueryPipeline:
         if under.slow_path:
             return published_ranking.rank(self.index, keys, under.rank, k)
         return rank(self.index, keys, under.rank, k, streams=self._streams)
+
+    def bare_hits(self, ranked: Iterable[Ranked]) -> list[Hit]:
+        """Hits of ranked documents, without their texts."""
+        return [Hit(self.index.docid(item.document), item.score, item.document) for item in ranked]
 
 
 def warn(sentence: str) -> None:

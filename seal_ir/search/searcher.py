@@ -10,12 +10,12 @@ from types import TracebackType
 from typing import Any
 
 from seal_ir.arguments import ids, text, text_or_whole, texts
-from seal_ir.decode.cuts import CutQueries
+from seal_ir.command import Progress
+from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import ArgumentError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.runs.pages import first_hits
 from seal_ir.index.registry import named_index, registered
-from seal_ir.progress import Progress
 from seal_ir.records import Hit, Query, Ranked
 from seal_ir.search.documents import SealDocument
 from seal_ir.search.pipeline import QueryPipeline, warn
@@ -150,7 +150,7 @@ class SealSearcher(QueryPipeline):
     def hits(self, ranked: Sequence[Ranked], *, texts: bool = True) -> list[Hit]:
         """Hits of ranked documents, with their texts unless `texts` is false."""
         if not texts:
-            return [Hit(self.index.docid(item.document), item.score, item.document) for item in ranked]
+            return self.bare_hits(ranked)
         found = self._documents([item.document for item in ranked])
         return [
             Hit(entry.docid(), item.score, item.document, entry.contents(), entry.raw(), entry)

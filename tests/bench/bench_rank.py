@@ -25,8 +25,7 @@ from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index
 from seal_ir.published import rank as published
-from seal_ir.rank.candidates import DEFAULT_CACHE_BYTES, Streams
-from seal_ir.rank.ranker import rank
+from seal_ir.rank.ranker import DEFAULT_CACHE_BYTES, Streams, rank
 from seal_ir.records import Key, QueryKeys, Range, Unigrams
 from seal_ir.search.searcher import SealSearcher
 

@@ -315,7 +315,7 @@ def test_a_search_that_fails_leaves_the_old_runs(
     def fail(*arguments: object) -> None:
         raise UsageError("no more")
 
-    monkeypatch.setattr("seal_ir.search.searcher.SealSearcher.rank", fail)
+    monkeypatch.setattr("seal_ir.search.pipeline.QueryPipeline.rank", fail)
     assert_fault(search("--fuse", "bm25"), 2, "no more")
     assert search.new() == old
     assert all((search.folder / name).read_text(encoding="utf-8") == "old\n" for name in old)

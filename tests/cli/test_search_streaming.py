@@ -170,14 +170,14 @@ def test_a_fault_in_ranking_is_told_and_leaves_nothing(
     call: Runner, stubbed: Stubbed, monkeypatch: pytest.MonkeyPatch, tiny_index: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "topics.tsv").write_text(TOPICS)
-    original = command.SealSearcher.rank
+    original = command.QueryPipeline.rank
 
     def failing(self: Any, keys: Any, k: int, config: Any = None) -> Any:
         if stubbed.n_batches > 2:
             raise SealError("the disk is gone")
         return original(self, keys, k, config)
 
-    monkeypatch.setattr(command.SealSearcher, "rank", failing)
+    monkeypatch.setattr(command.QueryPipeline, "rank", failing)
     arguments = ["--topics", tmp_path / "topics.tsv", "--index", tiny_index, "--batch-size", 1]
     assert_fault(call(main, *arguments, "--output", tmp_path / "runs" / "run"), 1, "the disk is gone")
     assert list((tmp_path / "runs").iterdir()) == []

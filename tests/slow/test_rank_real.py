@@ -13,8 +13,7 @@ from seal_ir.errors import SealError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index
-from seal_ir.rank.candidates import Streams
-from seal_ir.rank.ranker import rank
+from seal_ir.rank.ranker import Streams, rank
 from seal_ir.records import BODY, Key, QueryKeys, Unigrams
 from tests.helpers import plain_rank
 

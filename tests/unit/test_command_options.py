@@ -162,7 +162,7 @@ def test_i9_every_command_that_runs_a_model_has_threads(
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    monkeypatch.setattr(sys.modules["seal_ir.threads"], "usable_cores", lambda: 4)
+    monkeypatch.setattr(sys.modules["seal_ir.processes"], "usable_cores", lambda: 4)
     actions = parser_of(command, monkeypatch)._actions
     (threads,) = (action for action in actions if "--threads" in action.option_strings)
     assert threads.default == 3

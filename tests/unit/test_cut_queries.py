@@ -12,7 +12,7 @@ from seal_ir.baselines.dense import questions
 from seal_ir.baselines.dense.encoders import find_encoder
 from seal_ir.baselines.dense.questions import fitting
 from seal_ir.config import DecodeConfig, SearchConfig
-from seal_ir.decode.cuts import CutQueries, cut_sentence
+from seal_ir.decode.prompts import CutQueries, cut_sentence
 from seal_ir.encode.encoder import SealQueryEncoder
 from seal_ir.records import Query
 from seal_ir.search.searcher import SealSearcher

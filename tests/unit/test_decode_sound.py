@@ -15,8 +15,7 @@ from seal_ir.arrays import Floats
 from seal_ir.config import PRESETS, DecodeConfig, SearchConfig, preset
 from seal_ir.errors import ModelError
 from seal_ir.lm.load import load_generator
-from seal_ir.lm.next_tokens import DeviceTokens, HostTokens, next_tokens
-from seal_ir.lm.sound import Sound
+from seal_ir.lm.next_tokens import DeviceTokens, HostTokens, Sound, next_tokens
 from seal_ir.search.searcher import SealSearcher
 from tests.helpers import tiny
 from tests.helpers.tiny import EchoModel

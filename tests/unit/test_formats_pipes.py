@@ -23,10 +23,10 @@ from seal_ir.convert.overlap import read_overlap
 from seal_ir.errors import InputError
 from seal_ir.eval.rankings import read_rankings
 from seal_ir.formats.collections.collection import Collection, ReadOptions, read_ids
-from seal_ir.formats.io import pipes as module
+from seal_ir.formats.io import inputs as module
 from seal_ir.formats.io.files import is_file, iter_lines, open_text
 from seal_ir.formats.io.folders import find_documents
-from seal_ir.formats.io.pipes import KeptPipe, open_file, rereadable
+from seal_ir.formats.io.inputs import KeptPipe, open_file, rereadable
 from seal_ir.formats.runs.trec import read_qrels, read_run
 from seal_ir.formats.topics.answers import read_answers
 from seal_ir.formats.topics.questions import excluded_questions, paired_questions

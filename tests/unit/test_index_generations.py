@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from seal_ir.errors import IndexDirError, InputError, UsageError
@@ -158,6 +159,23 @@ def test_j1_a_rebuild_after_any_step_of_opening(
     index = Index(directory, check=check)
     assert built == ["b"]
     assert check_whole(index) == ("a" if name == "DocumentTable" else "b")
+
+
+def test_a_rebuild_between_looking_at_a_file_and_mapping_it(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mapped, built = np.memmap, []
+
+    def after_rebuilding(*args: Any) -> Any:
+        if not built:
+            built.append("b")
+            tiny.build(directory, collection("b"))
+        return mapped(*args)
+
+    monkeypatch.setattr(np, "memmap", after_rebuilding)
+    index = Index(directory)
+    assert built == ["b"]
+    assert check_whole(index) in ("a", "b")
 
 
 @pytest.mark.parametrize("name", STEPS[:-1])

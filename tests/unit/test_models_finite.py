@@ -17,8 +17,8 @@ from seal_ir.baselines.dense.encoding import load_encoder
 from seal_ir.baselines.generating import load_writer
 from seal_ir.errors import InputError, ModelError, TrainingError
 from seal_ir.lm import load as pretrained
+from seal_ir.lm.device import all_finite, check_weights, first_odd
 from seal_ir.lm.load import load_generator, load_network, wire
-from seal_ir.lm.sound import all_finite, check_weights, first_odd
 from seal_ir.text.description import CAUSAL_TEMPLATE
 from seal_ir.text.pretrained import ModelFiles, find_model
 from seal_ir.train.fit.network import TargetLoss, load_trainable, load_trained, read_trained, save_trained

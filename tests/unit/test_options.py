@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from seal_ir.arguments import check_least
 from seal_ir.command import check_options, settings_of
-from seal_ir.errors import UsageError, check_least
+from seal_ir.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)

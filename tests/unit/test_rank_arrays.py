@@ -10,8 +10,7 @@ import pytest
 
 from seal_ir._rank import Cache, Query, Ranking
 from seal_ir.config import RankConfig
-from seal_ir.rank.candidates import Streams
-from seal_ir.rank.ranker import rank
+from seal_ir.rank.ranker import Streams, rank
 from seal_ir.records import BODY, Key, QueryKeys, Unigrams
 from tests.helpers import plain_rank
 from tests.helpers.streams import SCAN, StreamIndex

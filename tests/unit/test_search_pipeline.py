@@ -9,7 +9,7 @@ import pytest
 
 from seal_ir.config import preset
 from seal_ir.decode.beam import Decoded
-from seal_ir.decode.cuts import CutQueries
+from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import ArgumentError
 from seal_ir.records import Query
 from seal_ir.search.searcher import SealSearcher

@@ -17,12 +17,12 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from seal_ir import forks
+from seal_ir import processes
 from seal_ir.encode.encoder import SealQueryEncoder
 from seal_ir.errors import IndexDirError, ModelError
 from seal_ir.index.reader import Index
 from seal_ir.lm.load import load_generator
-from seal_ir.rank.candidates import Streams
+from seal_ir.rank.ranker import Streams
 from seal_ir.search.fusion import Fusion
 from seal_ir.search.hybrid import Hybrid
 from seal_ir.search.searcher import SealSearcher
@@ -104,7 +104,7 @@ def test_i10_a_fork_goes_on_with_the_loaded_model_on_one_thread(tiny_index: Path
 
 @pytest.mark.skipif("fork" not in METHODS, reason="needs fork")
 def test_i10_a_lock_that_another_thread_holds_is_free_in_a_fork() -> None:
-    lock = forks.OwnOfProcess(threading.Lock)
+    lock = processes.OwnOfProcess(threading.Lock)
     mine = lock.get()
     assert lock.get() is mine
     with mine:

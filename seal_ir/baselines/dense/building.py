@@ -19,6 +19,7 @@ import numpy as np
 
 from seal_ir.baselines.dense.encoding import PassageEncoder, encode
 from seal_ir.baselines.dense.index_dir import DOCIDS, INDEX, check_faiss
+from seal_ir.command import Progress
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection
 from seal_ir.formats.io.disk import unwritable
@@ -26,7 +27,6 @@ from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import put_in_place
 from seal_ir.index.replacing import working_folder
-from seal_ir.progress import Progress
 from seal_ir.records import Document
 from seal_ir.search.bm25 import ABOUT
 

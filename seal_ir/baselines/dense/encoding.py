@@ -17,9 +17,8 @@ from seal_ir.baselines.dense.encoders import DPR_PASSAGE, DPR_QUESTION, MEAN, En
 from seal_ir.errors import ModelError
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.json_text import json_line
-from seal_ir.lm.device import chosen_device, chosen_dtype
+from seal_ir.lm.device import check_weights, chosen_device, chosen_dtype
 from seal_ir.lm.load import quiet_transformers
-from seal_ir.lm.sound import check_weights
 from seal_ir.records import Document
 from seal_ir.search.documents import contents
 from seal_ir.text.pretrained import ModelFiles, reachable_source

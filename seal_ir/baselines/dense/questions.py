@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from seal_ir.baselines.dense.encoders import EncoderFiles
-from seal_ir.decode.cuts import Cut
+from seal_ir.decode.prompts import Cut
 from seal_ir.errors import ModelError
 from seal_ir.records import Query
 

@@ -9,15 +9,16 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from seal_ir.arguments import check_least
 from seal_ir.baselines.dense.encoders import DPR_QUESTION, EncoderFiles
 from seal_ir.baselines.dense.index_dir import is_faiss_index
 from seal_ir.baselines.dense.questions import fitting
-from seal_ir.decode.cuts import cut_sentence
-from seal_ir.errors import IndexDirError, ModelError, SealError, check_least
+from seal_ir.decode.prompts import cut_sentence
+from seal_ir.errors import IndexDirError, ModelError, SealError
 from seal_ir.formats.io.files import shown
+from seal_ir.processes import capped
 from seal_ir.pyserini_plugin import faiss_searcher
 from seal_ir.records import Hit, Query
-from seal_ir.threads import capped
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from seal_ir.arguments import check_least
 from seal_ir.arrays import Floats, Ints
-from seal_ir.errors import UsageError, check_least
+from seal_ir.errors import UsageError
 
 Paths = list[tuple[int, ...]]
 _ITERATIONS = 20

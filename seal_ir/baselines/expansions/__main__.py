@@ -11,14 +11,13 @@ from pathlib import Path
 
 from seal_ir.baselines.expansions.texts import KINDS, SENTENCES, TITLES, ExpansionConfig
 from seal_ir.baselines.run_command import read_named_topics
-from seal_ir.command import CommandParser, add_batch_size, add_threads, check_options, run
-from seal_ir.decode.cuts import CutQueries
+from seal_ir.command import CommandParser, Progress, add_batch_size, add_threads, check_options, run
+from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import check_several
 from seal_ir.lm.device import use_threads
-from seal_ir.progress import Progress
 from seal_ir.records import Query
 from seal_ir.text.pretrained import DEFAULT_MODEL
 

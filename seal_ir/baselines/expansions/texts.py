@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from seal_ir.errors import check_least
+from seal_ir.arguments import check_least
 
 SENTENCES, TITLES = "sentences", "titles"
 KINDS = (SENTENCES, TITLES)  # GAR's "answers" would need a prompt that these models were not trained with

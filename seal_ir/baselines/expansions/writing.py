@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from seal_ir.baselines.expansions.texts import ExpansionConfig, sentence_of, titles_of
 from seal_ir.baselines.generating import Writer, Writing, line_ends, write
-from seal_ir.decode.cuts import Cut, note_cut
-from seal_ir.decode.prompts import make_prompt
+from seal_ir.decode.prompts import Cut, make_prompt, note_cut
 from seal_ir.records import Query
 
 _BLOCKS = 8  # batches whose questions are sorted by length

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seal_ir.errors import check_least
+from seal_ir.arguments import check_least
 from seal_ir.records import Hit, Query
 from seal_ir.search.bm25 import Bm25Config, search
 from seal_ir.search.fusion import fuse_ranks

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seal_ir.arguments import check_least
 from seal_ir.arrays import Floats
-from seal_ir.errors import UsageError, check_least
+from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection
 from seal_ir.records import Document, Hit, Query
 from seal_ir.search.documents import contents

@@ -12,8 +12,8 @@ from typing import Any
 from seal_ir.baselines.pseudo_queries.choosing import QuestionCounts, kept
 from seal_ir.baselines.rewriting import check_output, write_again
 from seal_ir.baselines.run_command import add_collection_options, collection_of
-from seal_ir.command import CommandParser, add_batch_size, add_threads, check_options, run
-from seal_ir.decode.cuts import CutQueries
+from seal_ir.command import CommandParser, Progress, add_batch_size, add_threads, check_options, run
+from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections.collection import read_ids
 from seal_ir.formats.io.files import shown
@@ -27,7 +27,6 @@ from seal_ir.formats.topics.questions import (
     question_words,
 )
 from seal_ir.lm.device import use_threads
-from seal_ir.progress import Progress
 from seal_ir.records import Document
 
 FIELD = "pseudo_queries"

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from transformers import LogitsProcessor
 
+from seal_ir.arguments import check_least
 from seal_ir.baselines.generating import Writer, Writing, line_ends, write
-from seal_ir.decode.cuts import CutQueries, note_cut
-from seal_ir.decode.prompts import make_prompt
-from seal_ir.errors import ModelError, check_least
+from seal_ir.decode.prompts import CutQueries, make_prompt, note_cut
+from seal_ir.errors import ModelError
 from seal_ir.lm.protocols import Tokens
 from seal_ir.records import Document
 from seal_ir.text.description import CAUSAL

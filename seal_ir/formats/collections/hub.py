@@ -16,12 +16,11 @@ import pyarrow as pa
 
 from seal_ir.errors import InputError, one_line
 from seal_ir.formats.collections.passages import ID_KEYS, TEXT_KEYS, Record, json_document, read_json
-from seal_ir.formats.io.compression import READ_SUFFIXES
 from seal_ir.formats.io.files import is_file, shown
 from seal_ir.formats.io.folders import DocumentFiles, find_documents
 from seal_ir.formats.io.hub_access import is_dataset_cached, unreachable
+from seal_ir.formats.io.inputs import READ_SUFFIXES, is_special, rereadable
 from seal_ir.formats.io.json_text import json_line
-from seal_ir.formats.io.pipes import is_special, rereadable
 from seal_ir.records import Document
 
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(:[^:/]*(:.+)?)?")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from seal_ir.formats.io.dpr_csv import quoted_rows
-from seal_ir.formats.io.files import filled_lines, first_line, iter_lines, shown
-from seal_ir.formats.io.ids import id_fault, is_text
+from seal_ir.formats.io.files import filled_lines, first_line, id_fault, is_text, iter_lines, shown
+from seal_ir.formats.io.inputs import KeptPipe, rereadable
 from seal_ir.formats.io.jsonlines import (
     Malformed,
     as_object,
@@ -16,7 +16,6 @@ from seal_ir.formats.io.jsonlines import (
     iter_texts,
     parse_object,
 )
-from seal_ir.formats.io.pipes import KeptPipe, rereadable
 from seal_ir.records import Document
 
 Record = Document | Malformed

@@ -1,4 +1,4 @@
-"""Text files: lines with their numbers, the files of a folder, a writer that leaves a whole file or none."""
+"""Text files: lines with their numbers, ids of records, a writer that leaves a whole file or none."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Self, TextIO, TypeVar
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.errors import shown as shown  # most messages of this layer and above are about files
-from seal_ir.formats.io.compression import open_bytes
 from seal_ir.formats.io.disk import disk_fault, unwritable
+from seal_ir.formats.io.inputs import is_special, open_bytes
 from seal_ir.formats.io.outputs import (
     STDOUT,
     check_several,
@@ -25,10 +25,10 @@ from seal_ir.formats.io.outputs import (
     open_temporary,
     put_in_place,
 )
-from seal_ir.formats.io.pipes import is_special
 
 BOM = b"\xef\xbb\xbf"
 BOM_TEXT = "\ufeff"
+Value = TypeVar("Value")
 
 
 def listed(names: Iterable[str], limit: int = 10) -> str:
@@ -96,6 +96,44 @@ def first_line(path: Path) -> str:
         InputError: as `iter_lines`.
     """
     return next((line for _, line in filled_lines(path)), "")
+
+
+def id_fault(value: str) -> str:
+    """What is wrong with an id, as the end of a sentence; `""` when it can be written to a run."""
+    if not value:
+        return "is empty; every record needs an id"
+    if BOM_TEXT in value:
+        return f"has a byte order mark (seen {shown(value)}), as where files were put together; remove it"
+    if value.split() != [value]:
+        return f"has white space (seen {shown(value)}); a run file cannot carry it, choose another id"
+    return "" if is_text(value) else f"has half a surrogate pair (seen {shown(value)}); mend the \\u escape"
+
+
+def is_text(value: str) -> bool:
+    """Whether the string can be written as UTF-8: JSON escapes may hide half a surrogate pair."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def by_topic(path: Path, records: Iterable[tuple[int, str, Value]]) -> dict[str, Value]:
+    """Values by topic id, in the order of the records of line number, topic id and value.
+
+    Raises:
+        InputError: a topic comes twice.
+    """
+    values: dict[str, Value] = {}
+    lines: dict[str, int] = {}
+    for number, qid, value in records:
+        if qid in lines:
+            raise InputError(
+                f"{path}:{number}: topic {shown(qid)} comes twice, first at {path}:{lines[qid]};"
+                " make ids unique"
+            )
+        lines[qid], values[qid] = number, value
+    return values
 
 
 @contextmanager

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from seal_ir.errors import InputError
-from seal_ir.formats.io.compression import READ_SUFFIXES, REFUSED_SUFFIXES
 from seal_ir.formats.io.files import is_file
-from seal_ir.formats.io.pipes import rereadable
+from seal_ir.formats.io.inputs import READ_SUFFIXES, REFUSED_SUFFIXES, rereadable
 
 _PACKED = ("", *READ_SUFFIXES)
 _NAMED = 3  # files that a note names

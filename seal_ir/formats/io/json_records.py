@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from seal_ir.errors import InputError
-from seal_ir.formats.io.files import filled_lines, shown
-from seal_ir.formats.io.ids import is_text
+from seal_ir.formats.io.files import filled_lines, is_text, shown
 from seal_ir.formats.io.jsonlines import Malformed, as_object, identifier, iter_values, parse_object, sound
 
 ID_KEYS = ("id", "qid", "_id")

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import NamedTuple, TextIO, TypeVar
 
 from seal_ir.errors import InputError
-from seal_ir.formats.io.compression import open_bytes
-from seal_ir.formats.io.files import BOM, iter_lines, open_text, shown
-from seal_ir.formats.io.ids import id_fault
-from seal_ir.formats.io.pipes import rereadable
+from seal_ir.formats.io.files import BOM, id_fault, iter_lines, open_text, shown
+from seal_ir.formats.io.inputs import open_bytes, rereadable
 
 Value = TypeVar("Value")
 _SPACE = re.compile(r"[ \t\r\n]*")

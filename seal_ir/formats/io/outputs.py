@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TextIO
 
 from seal_ir.errors import UsageError
-from seal_ir.formats.io.pipes import is_special
+from seal_ir.formats.io.inputs import is_special
 
 STDOUT = Path("-")
 _MARK = ".seal-ir.tmp"

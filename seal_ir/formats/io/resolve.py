@@ -13,7 +13,7 @@ from pathlib import Path
 
 from seal_ir.errors import InputError, one_line
 from seal_ir.formats.io.files import atomic_writer, is_file, shown
-from seal_ir.formats.io.pipes import rereadable
+from seal_ir.formats.io.inputs import rereadable
 
 SOURCES = (
     "https://raw.githubusercontent.com/castorini/anserini-tools/master/topics-and-qrels/",

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.io.files import BOM_TEXT, AtomicFile, first_line, iter_lines, listed, shown
+from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.jsonlines import parse_object
-from seal_ir.formats.io.pipes import rereadable
 from seal_ir.formats.kilt import datapoint, provenance_qrels
 from seal_ir.records import Hit
 

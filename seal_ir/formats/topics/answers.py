@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from seal_ir.errors import InputError
-from seal_ir.formats.io.ids import by_topic
+from seal_ir.formats.io.files import by_topic
+from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.json_records import answers_of
 from seal_ir.formats.io.jsonlines import sound
-from seal_ir.formats.io.pipes import rereadable
 from seal_ir.formats.kilt import read_kilt_answers
 from seal_ir.formats.topics.reading import QUESTIONS, RECORDS, resolve_format
 

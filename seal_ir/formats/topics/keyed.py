@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from seal_ir.errors import InputError
-from seal_ir.formats.io.files import shown
-from seal_ir.formats.io.ids import id_fault
+from seal_ir.formats.io.files import id_fault, shown
 from seal_ir.formats.io.json_records import ID_KEYS, TEXT_KEYS, JsonRecord
 from seal_ir.formats.io.jsonlines import Malformed, as_object, iter_texts
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import first_line, shown
+from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.json_records import json_records, text_of
 from seal_ir.formats.io.jsonlines import sound
-from seal_ir.formats.io.pipes import rereadable
 from seal_ir.formats.runs.trec import read_qrels
 from seal_ir.formats.topics.reading import read_topics
 

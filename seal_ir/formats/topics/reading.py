@@ -8,11 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.io.files import filled_lines, shown
-from seal_ir.formats.io.ids import by_topic, id_fault
+from seal_ir.formats.io.files import by_topic, filled_lines, id_fault, shown
+from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.json_records import array_records, json_records, text_of
 from seal_ir.formats.io.jsonlines import Malformed, iter_values, parse_object, sound
-from seal_ir.formats.io.pipes import rereadable
 from seal_ir.formats.kilt import is_kilt, read_inputs, read_kilt
 from seal_ir.formats.topics.keyed import is_keyed, read_keyed
 from seal_ir.formats.topics.nq import parse_nq_line, read_dpr_csv, read_nq

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from seal_ir.errors import InputError
-from seal_ir.formats.io.files import iter_lines, shown
-from seal_ir.formats.io.ids import id_fault
+from seal_ir.formats.io.files import id_fault, iter_lines, shown
 
 _OPEN = re.compile(r"\s*<(top|doc)(?:\s[^>]*)?>", re.IGNORECASE)
 _CLOSE = re.compile(r"</(top|doc)>", re.IGNORECASE)

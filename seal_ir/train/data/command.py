@@ -16,7 +16,7 @@ import numpy as np
 from seal_ir.command import CommandParser, check_options, settings_of
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection, ReadOptions, collection_kinds
-from seal_ir.formats.io.pipes import KeptPipe, open_file, rereadable
+from seal_ir.formats.io.inputs import KeptPipe, open_file, rereadable
 from seal_ir.formats.io.resolve import Places, resolve_qrels, resolve_topics
 from seal_ir.formats.topics.questions import (
     excluded_questions,

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seal_ir.errors import UsageError, check_least
+from seal_ir.arguments import check_least
+from seal_ir.errors import UsageError
 from seal_ir.formats.topics.questions import question_words
 from seal_ir.records import BODY, TITLE, Document
 from seal_ir.train.data.pairs import UNSUPERVISED, Pair

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from seal_ir.errors import InputError
 from seal_ir.formats.collections.collection import Collection, ReadOptions
-from seal_ir.formats.io.files import shown
-from seal_ir.formats.io.ids import is_text
+from seal_ir.formats.io.files import is_text, shown
 from seal_ir.formats.io.json_records import JsonRecord, array_records, text_of
 from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.formats.topics.questions import question_words

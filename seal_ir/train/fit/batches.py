@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from seal_ir.arguments import check_least
 from seal_ir.arrays import Ints
-from seal_ir.errors import InputError, UsageError, check_least
+from seal_ir.errors import InputError, UsageError
 from seal_ir.train.data.examples import Example
 from seal_ir.train.data.pairs import UNSUPERVISED
 from seal_ir.train.fit.trees import Encoded, tree_size

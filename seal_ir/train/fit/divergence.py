@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from transformers import TrainerCallback
 
 from seal_ir.errors import TrainingError
-from seal_ir.lm.sound import all_finite, first_odd
+from seal_ir.lm.device import all_finite, first_odd
 from seal_ir.train.fit.network import LESS
 
 

@@ -15,8 +15,8 @@ from torch.nn import functional
 
 from seal_ir.errors import InputError, TrainingError, UsageError
 from seal_ir.formats.io.disk import writing
+from seal_ir.lm.device import first_odd
 from seal_ir.lm.load import adapter_matrices, load_network
-from seal_ir.lm.sound import first_odd
 from seal_ir.text.pretrained import ADAPTER_CONFIG, ModelFiles, base_of, find_model
 
 TRAINED = "trained.safetensors"

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seal_ir.errors import UsageError, check_least
+from seal_ir.arguments import check_least
+from seal_ir.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset
 
-from seal_ir.decode.cuts import CutQueries
+from seal_ir.decode.prompts import CutQueries
 from seal_ir.lm.choose import can_hold_trees
 from seal_ir.lm.protocols import Generator
 from seal_ir.text.description import CAUSAL

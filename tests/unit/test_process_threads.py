@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir import threads
+from seal_ir import processes
 
 CORES = 8
 
@@ -93,12 +93,12 @@ SYSTEMS = {
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_i9_a_containers_quota_limits_the_cores(name: str, tmp_path: Path) -> None:
     groups, files, cores = SYSTEMS[name]
-    assert threads.usable_cores(system(tmp_path, groups, files)) == cores
+    assert processes.usable_cores(system(tmp_path, groups, files)) == cores
 
 
 @pytest.mark.skipif(shutil.which("taskset") is None, reason="needs taskset")
 def test_i9_the_affinity_limits_the_cores() -> None:
-    code = "from seal_ir.threads import *; print(usable_cores(), default_threads(), most_threads())"
+    code = "from seal_ir.processes import *; print(usable_cores(), default_threads(), most_threads())"
     done = subprocess.run(["taskset", "-c", "0", sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == ["1", "1", "4"], done.stderr
 
@@ -111,30 +111,30 @@ def test_i9_the_affinity_limits_the_cores() -> None:
 def test_i9_omp_num_threads_is_the_default(
     value: str, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threads, "usable_cores", lambda: CORES)
+    monkeypatch.setattr(processes, "usable_cores", lambda: CORES)
     monkeypatch.setenv("OMP_NUM_THREADS", value)
-    assert threads.default_threads() == expected
+    assert processes.default_threads() == expected
 
 
 def test_i9_a_larger_number_is_cut_and_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(threads, "usable_cores", lambda: 2)
-    assert [threads.capped(n) for n in (1, 8)] == [1, 8]
+    monkeypatch.setattr(processes, "usable_cores", lambda: 2)
+    assert [processes.capped(n) for n in (1, 8)] == [1, 8]
     assert not caplog.records
-    assert threads.capped(100_000) == 8
+    assert processes.capped(100_000) == 8
     assert caplog.messages == ["threads is 100000; going on with 8, four for each core that may be used"]
 
 
 def test_i9_openmp_waits_passively_unless_the_user_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
-    threads.wait_passively()
+    processes.wait_passively()
     assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
     monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
-    threads.wait_passively()
+    processes.wait_passively()
     assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
     monkeypatch.delenv("OMP_WAIT_POLICY")
     monkeypatch.setitem(sys.modules, "torch", os)  # it has read the variable already
-    threads.wait_passively()
+    processes.wait_passively()
     assert "OMP_WAIT_POLICY" not in os.environ
