@@ -137,7 +137,12 @@ def _read(path: Path) -> str:
 
 
 def _one_thread() -> None:
-    """OpenMP knows nothing of a fork: work that it gives to threads that are gone is never done."""
+    """Pools know nothing of a fork: work that they give to threads that are gone is never done.
+
+    OpenMP is torch's pool; tokenizers' own is used for batches, and left alone after a fork unless the user's
+    TOKENIZERS_PARALLELISM asks for it.
+    """
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
     set_num_threads = getattr(sys.modules.get("torch"), "set_num_threads", None)
     if set_num_threads is not None:
         set_num_threads(1)

@@ -103,6 +103,26 @@ def test_i10_a_fork_goes_on_with_the_loaded_model_on_one_thread(tiny_index: Path
 
 
 @pytest.mark.skipif("fork" not in METHODS, reason="needs fork")
+def test_i10_a_fork_tokenises_where_the_user_wants_tokenizers_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their pool's threads are the parent's; asking for them by name turned off the library's own care."""
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
+    monkeypatch.setenv("RAYON_NUM_THREADS", "2")
+    tokenizer, texts = tiny.tokenizer(), [" ".join(QUERIES)] * 200
+    expected = tokenizer.encode_fields(texts)
+    child = os.fork()
+    if not child:
+        os._exit(int(tokenizer.encode_fields(texts) != expected))
+    timer = threading.Timer(SECONDS, os.kill, (child, 9))
+    timer.start()
+    _, status = os.waitpid(child, 0)
+    timer.cancel()
+    assert status == 0
+    assert os.environ["TOKENIZERS_PARALLELISM"] == "true"  # of the parent
+
+
+@pytest.mark.skipif("fork" not in METHODS, reason="needs fork")
 def test_i10_a_lock_that_another_thread_holds_is_free_in_a_fork() -> None:
     lock = processes.OwnOfProcess(threading.Lock)
     mine = lock.get()
