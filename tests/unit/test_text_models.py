@@ -33,8 +33,9 @@ from tests.helpers import tiny
 
 
 @pytest.fixture
-def no_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The default model's package is not installed."""
+def no_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The default model's package is not installed, and no copy of it is in the cache."""
+    monkeypatch.setenv("SEAL_IR_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(pretrained, "find_spec", lambda name: None)
 
 

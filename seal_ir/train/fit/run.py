@@ -96,6 +96,9 @@ def fit(plan: FitPlan, *, resume: bool) -> Done:
     session.measure(trainer, best)
     if trainer.is_world_process_zero():
         session.save_report(log, best)
+    # Several processes end together: one whose threads still wait for the others aborts as it exits.
+    trainer.accelerator.wait_for_everyone()
+    trainer.accelerator.end_training()
     return Done(last, figures(log, best), best, spent, session.material.cut.sentence())
 
 
