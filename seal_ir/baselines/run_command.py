@@ -155,7 +155,7 @@ def write_run(
     Raises:
         UsageError: the run cannot be written.
     """
-    started = time.monotonic()
+    started, cpu_started = time.monotonic(), time.process_time()
     progress = Progress(n_topics, "queries")
     n_empty = 0
     with RunWriter(args.output, tag=args.tag) as writer:
@@ -164,9 +164,15 @@ def write_run(
             n_empty += not hits
             progress.advance(1)
     progress.close()
-    seconds = round(time.monotonic() - started, 1)
+    about = {
+        **about,
+        "topics": args.topics,
+        "n_topics": n_topics,
+        "seconds": round(time.monotonic() - started, 1),
+        "cpu_seconds": round(time.process_time() - cpu_started, 2),  # of all threads, Java's too
+    }
     if not is_stream(args.output):  # which has nothing beside it
-        _save_settings(args, {**about, "topics": args.topics, "n_topics": n_topics, "seconds": seconds})
+        _save_settings(args, about)
     if n_empty:
         sys.stderr.write(f"{n_empty} of {n_topics} topics have no hits\n")
 

@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--into", type=Path, help="also put the table into this other Markdown page")
     add("--record", action="store_true", help="write what was measured into the table file")
     add_threads(parser, "of each command, unless the table's file says how many")
-    add("--plots", action="store_true", help="also draw OUTPUT/TABLE.*.png and .svg (needs matplotlib)")
+    add("--plots", action="store_true", help="also draw all OUTPUT/TABLE.*.png and .svg (needs matplotlib)")
     add("--seed", type=int, default=0, help="of intervals and p values (%(default)s)")
     return parser
 
@@ -113,7 +113,11 @@ def _write(args: argparse.Namespace, spec: TableSpec, measured: Measured, plan: 
             print(f"{result.system}: {result.coverage}", file=sys.stderr)
     forms = _FORMATS.items()
     _put(args, spec, {name: (suffix, write(spec, measured, plan.lacks)) for name, (suffix, write) in forms})
-    for path in plots.draw(spec, measured, args.output) if args.plots else []:
+    found = None if args.plots else plots.frontier_plots(spec, measured)  # which are what they are made for
+    if found and not plots.is_installed():
+        print("the table's frontiers are not drawn: that needs matplotlib", file=sys.stderr)
+        found = []
+    for path in plots.draw(spec, measured, args.output, found):
         print(path, file=sys.stderr)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from seal_ir.errors import InputError
+from seal_ir.reproduce.fields import Fields
+from seal_ir.reproduce.spec import Topics
 
 # Names as tables give them, with the unit in the name, and how they are headed.
 LABELS = {
@@ -14,6 +16,7 @@ LABELS = {
     "BuildHours": "build h",
     "SearchMinutes": "search min",
     "SecondsPerQuery": "s/query",
+    "CpuSecondsPerQuery": "CPU s/query",
 }
 
 
@@ -25,26 +28,56 @@ def index_gb(paths: Sequence[Path]) -> float | None:
     return sum(file.stat().st_size for file in files if file.is_file()) / 1e9
 
 
-def search_seconds(run: Path) -> tuple[float, int] | None:
-    """Seconds that a run took, and its number of topics, from the settings beside it; None without them.
+def search_cost(measure: str, runs: Sequence[Path]) -> float | None:
+    """`SearchMinutes`, `SecondsPerQuery` or `CpuSecondsPerQuery` of runs, from the settings beside them.
+
+    Args:
+        measure: one of these.
+        runs: what was searched one after the other, so that the costs add up.
+
+    Returns:
+        None where there are no runs, or one of them does not say.
 
     Raises:
-        InputError: the file of settings is damaged.
+        InputError: a file of settings is damaged.
     """
+    told = [_search_cost(measure, run) for run in runs]
+    costs = [cost for cost in told if cost is not None]
+    return sum(costs) if costs and len(costs) == len(told) else None
+
+
+def _search_cost(measure: str, run: Path) -> float | None:
     path = run.with_name(f"{run.name}.config.json")
     if not path.is_file():
         return None
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        return float(values["seconds"]), int(values["n_topics"])
-    except (ValueError, KeyError, TypeError) as error:
+        seconds, n_topics = float(values["seconds"]), int(values["n_topics"])
+        # Runs that were made before it was measured have none.
+        cpu_seconds = float(values["cpu_seconds"]) if "cpu_seconds" in values else None
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: no settings of a run ({error}); make the run again") from error
-
-
-def search_cost(measure: str, run: Path | None) -> float | None:
-    """`SearchMinutes` or `SecondsPerQuery` of a run; None where nothing says."""
-    told = search_seconds(run) if run is not None else None
-    if told is None or not told[1]:
+    if not n_topics:
         return None
-    seconds, n_topics = told
-    return seconds / 60 if measure == "SearchMinutes" else seconds / n_topics
+    if measure == "SearchMinutes":
+        return seconds / 60
+    total = cpu_seconds if measure == "CpuSecondsPerQuery" else seconds
+    return None if total is None else total / n_topics
+
+
+def runs_of_costs(
+    fields: Fields, topics: Sequence[Topics], runs: Mapping[str, Path], made: frozenset[Path]
+) -> dict[str, tuple[Path, ...]]:
+    """`Row.costs` as the section of a row names them.
+
+    Raises:
+        InputError: the row has no run, or no step makes one of them.
+    """
+    names = fields.texts("costs")
+    if names and not runs:
+        raise InputError(f"{fields.where}: costs is for a row with a run; name that, or leave costs out")
+    found = {known.name: tuple(known.runs / name for name in names) for known in topics if known.name in runs}
+    for path in (path for paths in found.values() for path in paths):
+        if path not in made:
+            raise InputError(f"{fields.where}: costs: no step makes {path.name} on {path.parent.name}")
+    return found

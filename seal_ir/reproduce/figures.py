@@ -227,7 +227,7 @@ def _cost(spec: TableSpec, row: Row, topics: Topics, name: str, timings: Mapping
         ]
         took = [timings[str(step)] for step in built if str(step) in timings]
         return sum(took) / 3600 if took and len(took) == len(built) else None
-    return search_cost(name, row.runs.get(topics.name))
+    return search_cost(name, row.searched(topics.name))
 
 
 def _mean(

@@ -11,11 +11,13 @@ from seal_ir.eval.table_formats import shown_p
 from seal_ir.eval.tables import Table, versions
 from seal_ir.reproduce.costs import LABELS
 from seal_ir.reproduce.figures import Figure, Measured
+from seal_ir.reproduce.frontier import Found, find_frontiers
 from seal_ir.reproduce.needs import Need
 from seal_ir.reproduce.plan import Lack
 from seal_ir.reproduce.spec import Page, TableSpec, Topics
 
 SIGNIFICANT = 0.05
+ON_FRONTIER, BEST_BUY = "•", "best buy"
 _PUBLISHED = ", published"  # ends the head of a column
 _NAMES = {"AnswerAccuracy": "accuracy", "Success": "hits", "Rprec": "R-precision"}
 
@@ -43,8 +45,11 @@ def label(measure: str) -> str:
 
 
 def blocks(spec: TableSpec, measured: Measured) -> list[Block]:
-    """The grids of figures: one for each set of topics, sets of one and the same measure side by side."""
-    return _blocks(spec, measured, _figure_columns)
+    """The grids of figures: one for each set of topics, sets of one and the same measure side by side.
+
+    A set with frontiers has a column for each of them, which marks the systems that are on it.
+    """
+    return _blocks(spec, measured, _figure_columns, find_frontiers(spec, measured))
 
 
 def interval_blocks(spec: TableSpec, measured: Measured) -> list[Block]:
@@ -91,6 +96,7 @@ def notes(spec: TableSpec, measured: Measured) -> list[str]:
             f"*: p < {SIGNIFICANT} against {spec.baseline} (paired randomisation test, two-sided,"
             f" Holm over the {len(compared)} compared with it, seed {seed})"
         )
+    lines += _told_of(find_frontiers(spec, measured))
     if any(figure.published is not None for figure in measured.figures) and spec.source:
         lines.append(f"published: {spec.source}")
     lines += [f"published, {row.system}: {row.source}" for row in spec.rows if row.published and row.source]
@@ -124,7 +130,9 @@ def lacking(spec: TableSpec, lacks: Sequence[Lack]) -> list[str]:
 ColumnMaker = Callable[[Topics, str, str, Cells, Sequence[str]], list[list[str]]]
 
 
-def _blocks(spec: TableSpec, measured: Measured, columns_of: ColumnMaker) -> list[Block]:
+def _blocks(
+    spec: TableSpec, measured: Measured, columns_of: ColumnMaker, frontiers: Sequence[Found] = ()
+) -> list[Block]:
     cells = _by_place(measured)
     parts = [list(part) for _, part in groupby(spec.topics, _side_by_side)]
     found = []
@@ -140,6 +148,7 @@ def _blocks(spec: TableSpec, measured: Measured, columns_of: ColumnMaker) -> lis
                 topics, measure, label(measure) if len(part) == 1 else topics.label, cells, systems
             )
         ]
+        columns += [_marks(found, systems) for found in frontiers if found.topics in part]
         if columns:
             heading = part[0].label if len(part) == 1 else label(part[0].measures[0])
             found.append(_block(heading if len(parts) > 1 else "", systems, columns))
@@ -180,6 +189,29 @@ def _figure_columns(
     published = ["" if figure is None else _number(figure.published, measure) for figure in found]
     columns = [[head, *values], [f"{head}{_PUBLISHED}", *published]]
     return [column for column in columns if any(column[1:])]
+
+
+def _marks(found: Found, systems: Sequence[str]) -> list[str]:
+    """A frontier's column: which systems are on it, and which of them is the best buy."""
+    marks = dict.fromkeys(found.on, ON_FRONTIER) | {found.best_buy: BEST_BUY}
+    return [found.frontier.label, *(marks.get(system, "") for system in systems)]
+
+
+def _told_of(frontiers: Sequence[Found]) -> list[str]:
+    """What the marks mean, and how the best buys were found."""
+    if not frontiers:
+        return []
+    measure, cost = label(frontiers[0].frontier.measure), label(frontiers[0].frontier.cost)  # as of all
+    rule = (
+        f"{ON_FRONTIER}: on the frontier of {measure} and {cost}: none in the column is as good for less, or"
+        f" better for the same; {BEST_BUY}: the cheapest within one standard error of the column's best"
+    )
+    told = (
+        f"{BEST_BUY} of {found.frontier.label} on {found.topics.name}: {found.best_buy} (best: {found.best},"
+        f" standard error {found.error:.3f})"
+        for found in frontiers
+    )
+    return [rule, *told]
 
 
 def _interval_columns(

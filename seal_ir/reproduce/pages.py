@@ -10,6 +10,7 @@ from seal_ir.formats.io.files import atomic_writer
 from seal_ir.reproduce.costs import LABELS
 from seal_ir.reproduce.figures import Figure, Measured
 from seal_ir.reproduce.plan import Lack
+from seal_ir.reproduce.plots import PNG, draw, frontier_plots, is_installed
 from seal_ir.reproduce.recorded import in_points
 from seal_ir.reproduce.spec import Page, TableSpec
 from seal_ir.reproduce.writing import as_markdown, as_short_markdown
@@ -39,12 +40,22 @@ def write_pages(
         left = "only a part of the table was asked for" if is_part else _why_left(page, spec, lacks)
         if not left and not recording and (n := sum(_is_other(page, figure) for figure in measured.figures)):
             left = f"{n} of its figures are recorded otherwise; --record writes both"
+        if not left and page.plots and not is_installed():
+            left = "its pictures need matplotlib; pip install 'seal-ir[train]'"
         if left:
             yield f"{page.file}: keeps the table that it has; {left}"
             continue
         whole, short = as_markdown(spec, measured, lacks), as_short_markdown(spec, measured, page)
-        insert(page.file, spec.name, short if page.is_short else whole)
+        pictures = _pictures(page, spec, measured) if page.plots else ""
+        insert(page.file, spec.name, pictures + (short if page.is_short else whole))
         yield f"{page.file}: table {spec.name} is written"
+
+
+def _pictures(page: Page, spec: TableSpec, measured: Measured) -> str:
+    """Draws the frontiers of the sets that the page shows into its folder; the Markdown that shows them."""
+    shown = [plot for plot in frontier_plots(spec, measured) if not page.topics or plot.topics in page.topics]
+    draw(spec, measured, page.file.parent, shown, (PNG,))
+    return "".join(f"![{plot.title}]({plot.name}{PNG})\n\n" for plot in shown)
 
 
 def read_page(path: Path, table: str) -> str:

@@ -87,7 +87,8 @@ def imported(spec: TableSpec, runs: Iterable[str]) -> TableSpec:
         path = rereadable(Path(file))
         own = {topics.name: path for topics in spec.topics if name in (topics.name, topics.within)}
         recorded = {name: found for name, found in row.recorded.items() if name not in own}
-        rows[system] = replace(row, runs={**row.runs, **own}, missing="", recorded=recorded)
+        costs = {name: found for name, found in row.costs.items() if name not in own}
+        rows[system] = replace(row, runs={**row.runs, **own}, missing="", recorded=recorded, costs=costs)
     return replace(spec, rows=tuple(rows.values()))
 
 
@@ -102,7 +103,9 @@ def make_plan(spec: TableSpec, cache: Path) -> Plan:
             lacks.append(Lack(row.system, "", (Need(row.missing),)))
         for topics in (known for known in spec.topics if known.name in row.runs):
             maker = graph.makers.get(row.runs[topics.name])
-            ends = [*([] if maker is None else [maker]), *_answer_steps(spec, topics, graph.makers, cache)]
+            parts = [row.runs[topics.name], *row.costs.get(topics.name, ())]
+            ends = [graph.makers[path] for path in parts if path in graph.makers]
+            ends += _answer_steps(spec, topics, graph.makers, cache)
             needs = graph.unmet_of(ends, topics.needs if maker is not None else ())
             if needs:
                 lacks.append(Lack(row.system, topics.name, needs, graph.commands(ends)))
@@ -132,6 +135,7 @@ def check_reached(spec: TableSpec, path: Path, cache: Path) -> None:
     """
     makers = _makers(spec.steps)
     read = [run for row in spec.rows for run in row.runs.values()]
+    read += [run for row in spec.rows for runs in row.costs.values() for run in runs]
     ends = [
         i
         for made, i in makers.items()

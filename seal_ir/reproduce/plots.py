@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING
 from seal_ir.errors import UsageError
 from seal_ir.reproduce.costs import LABELS, index_gb, search_cost
 from seal_ir.reproduce.figures import Figure, Measured
+from seal_ir.reproduce.frontier import Found, find_frontiers
+from seal_ir.reproduce.frontier_plot import draw_frontiers
 from seal_ir.reproduce.layout import label
 from seal_ir.reproduce.spec import TableSpec, Topics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SUFFIXES = (".png", ".svg")
+PNG, SVG = ".png", ".svg"
+SUFFIXES = (PNG, SVG)
 _PREFERRED = "AnswerAccuracy@20"  # what is drawn against time, if it is measured
+_DPI = 120
+_SIZES = {"frontier": (9, 6)}  # inches; other kinds have 8 by 5
 _ASIDE = 1.015  # each system's marks stand this factor to the right of the one before
 
 
@@ -47,9 +52,11 @@ class Plot:
 
     Attributes:
         name: of its files, without suffix.
-        kind: `curve` (lines over k), `scatter` or `bars`.
+        kind: `curve` (lines over k), `scatter`, `bars` or `frontier`.
         title, x_label, y_label: words on it.
         points: by system, in the order of the table.
+        frontiers: what a picture of them shows instead.
+        topics: the set that frontiers are of, by name.
     """
 
     name: str
@@ -57,7 +64,14 @@ class Plot:
     title: str
     x_label: str
     y_label: str
-    points: Sequence[Point]
+    points: Sequence[Point] = ()
+    frontiers: Sequence[Found] = ()
+    topics: str = ""
+
+
+def is_installed() -> bool:
+    """Whether matplotlib is there, which draws."""
+    return find_spec("matplotlib") is not None
 
 
 def check_installed() -> None:
@@ -66,35 +80,68 @@ def check_installed() -> None:
     Raises:
         UsageError: it is not installed.
     """
-    if find_spec("matplotlib") is None:
+    if not is_installed():
         raise UsageError("--plots needs matplotlib; pip install 'seal-ir[train]', or leave the option out")
 
 
 def plots(spec: TableSpec, measured: Measured) -> list[Plot]:
     """The pictures that the table's figures are enough for."""
     found = [*_curves(spec, measured), *_scatters(spec, measured), _sizes(spec, measured)]
-    return [plot for plot in found if plot.points]
+    return [*frontier_plots(spec, measured), *(plot for plot in found if plot.points)]
 
 
-def draw(spec: TableSpec, measured: Measured, folder: Path) -> list[Path]:
-    """Writes each plot as PNG and SVG, the same bytes for the same figures; returns what was written."""
+def frontier_plots(spec: TableSpec, measured: Measured) -> list[Plot]:
+    """A picture of each set that has frontiers, with all of them."""
+    frontiers = find_frontiers(spec, measured)
+    found = []
+    for topics in spec.topics:
+        own = [known for known in frontiers if known.topics == topics]
+        if own:
+            words = (_title(spec, topics), label(own[0].frontier.cost), label(own[0].frontier.measure))
+            name = f"{spec.name}.{topics.name}.frontier"
+            found.append(Plot(name, "frontier", *words, frontiers=own, topics=topics.name))
+    return found
+
+
+def draw(
+    spec: TableSpec,
+    measured: Measured,
+    folder: Path,
+    found: Sequence[Plot] | None = None,
+    suffixes: Sequence[str] = SUFFIXES,
+) -> list[Path]:
+    """Writes plots as files, PNG and SVG by default, the same bytes for the same figures.
+
+    Args:
+        spec: the table.
+        measured: its figures.
+        folder: where to.
+        found: which plots; default: all.
+        suffixes: of the files of each.
+
+    Returns:
+        What was written.
+    """
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib.figure import Figure as Canvas
 
     written = []
-    for plot in plots(spec, measured):
-        canvas = Canvas(figsize=(8, 5), layout="constrained")
+    for plot in plots(spec, measured) if found is None else found:
+        canvas = Canvas(figsize=_SIZES.get(plot.kind, (8, 5)), layout="constrained", dpi=_DPI)
         axes = canvas.subplots()
         axes.set_title(_plain(plot.title))
         axes.set_xlabel(plot.x_label)
         axes.set_ylabel(plot.y_label)
-        {"curve": _draw_lines, "scatter": _draw_marks, "bars": _draw_bars}[plot.kind](axes, plot.points)
-        for suffix in SUFFIXES:
+        if plot.kind == "frontier":
+            draw_frontiers(canvas, axes, plot.frontiers)
+        else:
+            {"curve": _draw_lines, "scatter": _draw_marks, "bars": _draw_bars}[plot.kind](axes, plot.points)
+        for suffix in suffixes:
             path = folder / f"{plot.name}{suffix}"
             with mpl.rc_context({"svg.hashsalt": "seal-ir"}):
-                canvas.savefig(path, dpi=120, metadata={"Date": None} if suffix == ".svg" else None)
+                canvas.savefig(path, dpi=_DPI, metadata={"Date": None} if suffix == SVG else None)
             written.append(path)
     return written
 
@@ -142,7 +189,7 @@ def _scatters(spec: TableSpec, measured: Measured) -> list[Plot]:
         figures = {f.system: f for f in measured.figures if (f.topics, f.measure) == (topics.name, measure)}
         points = []
         for row in spec.rows:
-            seconds = search_cost("SecondsPerQuery", row.runs.get(topics.name))
+            seconds = search_cost("SecondsPerQuery", row.searched(topics.name))
             figure = figures.get(row.system)
             if figure is not None and figure.value is not None and seconds:
                 points.append(_point(seconds, figure))

@@ -14,8 +14,9 @@ from seal_ir.config import PRESETS
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.resolve import Places
-from seal_ir.reproduce.costs import LABELS
+from seal_ir.reproduce.costs import LABELS, runs_of_costs
 from seal_ir.reproduce.fields import Context, Fields, context_of
+from seal_ir.reproduce.frontier import read_frontiers
 from seal_ir.reproduce.needs import DATA
 from seal_ir.reproduce.spec import NO_DATA, Page, Row, Step, TableSpec, Topics
 
@@ -34,7 +35,7 @@ def read_spec(path: Path, results: Path, places: Places) -> TableSpec:
         raise InputError(f"{path}: not a table: {error}") from error
     table = Fields(str(path), values).only(
         *("title", "note", "source", "index", "measures", "baseline", "compare", "tolerance", "keys"),
-        *("need", "topics", "step", "row", "page"),
+        *("need", "topics", "step", "row", "page", "frontier"),
     )
     folder, n_keys = results / path.stem, _n_keys(table)
     context = context_of(table, path, folder, places, has_keys=n_keys > 0)
@@ -57,6 +58,7 @@ def read_spec(path: Path, results: Path, places: Places) -> TableSpec:
         rows=rows,
         n_keys=n_keys,
         pages=tuple(_page(fields, path.parent, rows, topics) for fields in table.sections("page")),
+        frontiers=read_frontiers(table, rows, topics),
     )
     _check(table, spec)
     _check_keys(table, spec)
@@ -87,7 +89,7 @@ def _check_keys(table: Fields, spec: TableSpec) -> None:
 
 
 def _check(table: Fields, spec: TableSpec) -> None:
-    """Refuses a table without rows, rows that come twice, and comparisons with systems unknown."""
+    """Refuses a table without rows, rows that come twice, and names that nothing has."""
     systems = [row.system for row in spec.rows]
     if not systems:
         raise InputError(f"{table.where}: 'row' is missing; write [[row]] with system and run")
@@ -97,6 +99,8 @@ def _check(table: Fields, spec: TableSpec) -> None:
     for system in (spec.baseline, *spec.compare):
         if system and system not in systems:
             raise InputError(f"{table.where}: {shown(system)} is compared, but no row is called so")
+    if any(page.plots for page in spec.pages) and not spec.frontiers:
+        raise InputError(f"{table.where}: [[page]] has plots, which show frontiers; write a [[frontier]]")
     if spec.compare and not spec.baseline:
         raise InputError(f"{table.where}: 'baseline' is missing; compare names what is compared with it")
 
@@ -215,7 +219,8 @@ def _row_of(
         InputError: the section has a fault, or no step makes its run.
     """
     fields.only(
-        "system", "run", "published", "measured", "tolerance", "source", "missing", "size_of", "preset"
+        *("system", "run", "published", "measured", "tolerance", "source", "missing", "size_of", "preset"),
+        "costs",
     )
     system, run, missing = fields.text("system"), fields.text("run", ""), fields.text("missing", "")
     size_of = context.paths(fields, "size_of")
@@ -239,13 +244,14 @@ def _row_of(
         recorded=_figures(fields, "measured", topics),
         tolerance=fields.number("tolerance", tolerance),
         preset=fields.text("preset", ""),
+        costs=runs_of_costs(fields, topics, runs, made),
     )
 
 
 def _page(fields: Fields, folder: Path, rows: Sequence[Row], topics: Sequence[Topics]) -> Page:
     """The page; what a short form does not name, it has all of."""
-    fields.only("file", "note", "systems", "topics", "measures")
-    file = Path(os.path.normpath(folder / fields.text("file")))
+    fields.only("file", "note", "systems", "topics", "measures", "plots")
+    file, plots = Path(os.path.normpath(folder / fields.text("file"))), fields.flag("plots")
     known = {
         "systems": [row.system for row in rows],
         "topics": [known.name for known in topics],
@@ -259,10 +265,9 @@ def _page(fields: Fields, folder: Path, rows: Sequence[Row], topics: Sequence[To
     if not any(parts.values()):
         if "note" in fields.values:
             raise InputError(f"{fields.where}: note is for a short form; the whole table has its own")
-        return Page(file)
-    return Page(
-        file, fields.text("note", ""), **{key: names or tuple(known[key]) for key, names in parts.items()}
-    )
+        return Page(file, plots=plots)
+    chosen = {key: names or tuple(known[key]) for key, names in parts.items()}
+    return Page(file, fields.text("note", ""), **chosen, plots=plots)
 
 
 def _figures(fields: Fields, key: str, topics: Sequence[Topics]) -> dict[str, dict[str, float]]:

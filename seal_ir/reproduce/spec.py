@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -85,6 +85,8 @@ class Row:
         size_of: files and folders whose size is that of its index.
         recorded: what was last measured, as `published`.
         preset: under which a run of keys is ranked, in a table of keys; else "".
+        costs: by set of topics, the runs whose searches together are what its run cost, where that is not its
+            own: a fused run, say, costs what both of its parts do.
         tolerance: how far a share may be from what is recorded, in points of a percentage.
     """
 
@@ -97,6 +99,28 @@ class Row:
     recorded: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     tolerance: float = 0.0
     preset: str = ""
+    costs: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+
+    def searched(self, topics: str) -> Sequence[Path]:
+        """The runs whose searches are the cost of its run on a set; none where it has no run there."""
+        return self.costs.get(topics) or [self.runs[topics]] if topics in self.runs else []
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """Systems of which the table says which none betters at its price (`frontier`).
+
+    Attributes:
+        label: how it is headed.
+        systems: rows that are compared.
+        measure: what they are worth.
+        cost: what they cost, another measure.
+    """
+
+    label: str
+    systems: tuple[str, ...]
+    measure: str
+    cost: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +132,7 @@ class Page:
         note: a remark below a short form, or "".
         systems, topics, measures: the rows, sets and measures of a short form, in its order; () for the whole
             table.
+        plots: whether the pictures of the table's frontiers stand above it; their files lie beside the page.
     """
 
     file: Path
@@ -115,6 +140,7 @@ class Page:
     systems: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()
+    plots: bool = False
 
     @property
     def is_short(self) -> bool:
@@ -138,6 +164,7 @@ class TableSpec:
         topics, steps, rows: in order.
         n_keys: how many keys of each best document are shown, in a table of keys; 0 in one of figures.
         pages: where it stands.
+        frontiers: what is marked as the best at its price, on the sets that have both measures.
     """
 
     name: str
@@ -153,3 +180,4 @@ class TableSpec:
     rows: tuple[Row, ...]
     n_keys: int = 0
     pages: tuple[Page, ...] = ()
+    frontiers: tuple[Frontier, ...] = ()

@@ -12,6 +12,7 @@ from seal_ir.eval.grids import aligned, booktabs, latex, piped
 from seal_ir.eval.tables import Interval, Table, versions
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.reproduce.figures import Figure, Measured
+from seal_ir.reproduce.frontier import Found, find_frontiers
 from seal_ir.reproduce.layout import blocks, interval_blocks, lacking, notes, short_grid, short_notes
 from seal_ir.reproduce.plan import Lack
 from seal_ir.reproduce.spec import Page, Row, TableSpec, Topics
@@ -90,6 +91,8 @@ def as_json(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
         "rows": records(spec, measured),
         "missing": [{**asdict(lack), "needs": list(map(str, lack.needs))} for lack in lacks],
     }
+    if spec.frontiers:
+        value["frontiers"] = [_about_frontier(found) for found in find_frontiers(spec, measured)]
     return json_file(value)
 
 
@@ -143,6 +146,20 @@ def _about(topics: Topics, table: Table | None) -> dict[str, Any]:
         "matching": table.matching,
         "level": table.level,
         "in_run": {result.system: result.coverage.in_run for result in table.results},
+    }
+
+
+def _about_frontier(found: Found) -> dict[str, Any]:
+    return {
+        "label": found.frontier.label,
+        "topics": found.topics.name,
+        "measure": found.frontier.measure,
+        "cost": found.frontier.cost,
+        "offers": [asdict(offer) for offer in found.offers],
+        "on_frontier": found.on,
+        "best": found.best,
+        "standard_error": found.error,
+        "best_buy": found.best_buy,
     }
 
 

@@ -87,13 +87,17 @@ def main(arguments: list[str]) -> int:
         bm25 = Bm25Config(hits=args.hits, threads=args.threads)
         hybrid = hybrid_with(args.fuse, pipeline.index, topics, fusion, bm25, places.cache / "lucene")
     decode, about = _decoding(pipeline, topics, configs, args)
-    started = time.monotonic()
+    started, cpu_started = time.monotonic(), time.process_time()
     with ExitStack() as stack:
         for writer in writers:
             stack.enter_context(writer)
         runs = _Runs(pipeline, decode, configs, hybrid, writers)
         without, reasons = _search(runs, topics, args)
-    about |= {"n_topics": len(topics), "seconds": round(time.monotonic() - started, 1)}
+    about |= {
+        "n_topics": len(topics),
+        "seconds": round(time.monotonic() - started, 1),
+        "cpu_seconds": round(time.process_time() - cpu_started, 2),  # of all threads
+    }
     if hybrid is not None:
         about["fusion"] = hybrid.description()
     for (path, _), config in zip(outputs, configs, strict=False):  # of the runs; the rest is beside them

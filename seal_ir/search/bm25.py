@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from seal_ir.arguments import check_least
 from seal_ir.command import Progress
@@ -64,12 +65,20 @@ def write_documents(documents: Iterable[Document], folder: Path) -> None:
 def search(lucene: Path, topics: Sequence[Query], config: Bm25Config) -> Iterator[tuple[Query, list[Hit]]]:
     """Each topic, in order, with its hits, best first; scores are Anserini's, rounded to four decimals.
 
+    Java is started, and the index opened, before this returns; topics are searched as they are taken.
+
     Raises:
         IndexDirError: no Lucene index there, or one that cannot be read.
         UsageError: Pyserini or Java is missing.
     """
     searcher = lucene_searcher(lucene)
     searcher.set_bm25(config.k1, config.b)
+    return _searched(searcher, topics, config)
+
+
+def _searched(
+    searcher: Any, topics: Sequence[Query], config: Bm25Config
+) -> Iterator[tuple[Query, list[Hit]]]:
     k = min(config.hits, max(1, searcher.num_docs))  # Java's integers are smaller than ours
     for at in range(0, len(topics), _BATCH):
         batch = topics[at : at + _BATCH]

@@ -86,6 +86,7 @@ def test_dense(folder: Path, call: Runner) -> None:
     }
     about = json.loads((folder / "run.trec.config.json").read_text(encoding="utf-8"))
     assert (about["system"], about["encoder"], about["n_topics"]) == ("dense", str(folder / "mean"), 2)
+    assert min(about["seconds"], about["cpu_seconds"]) >= 0
     # Again, without the collection and the encoder: the index says which; more hits than documents.
     result = call(dense.main, *dense_words(folder, "--hits", 1000))
     assert result.code == 0, result.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,58 @@ def test_a_table_goes_into_the_pages_that_its_file_names(
     whole = (tmp_path / "results" / "two.md").read_text(encoding="utf-8")
     assert [page.read_text(encoding="utf-8") for page in pages] == [PAGE.format(whole), PAGE.format(SHORT)]
     assert done.err.splitlines()[-2:] == [f"{page}: table two is written" for page in pages]
+
+
+FRONTIER_PAGE = """
+[[page]]
+file = "whole.md"
+plots = true
+[[frontier]]
+label = "all"
+measure = "Success@1"
+cost = "CpuSecondsPerQuery"
+"""
+
+
+def frontier(tmp_path: Path) -> str:
+    """A table with a frontier, whose steps copy a run with what it cost."""
+    text = two().replace('"Rprec"]', '"Rprec", "CpuSecondsPerQuery"]') + FRONTIER_PAGE
+    both = (
+        "import shutil, sys; [shutil.copy(*(p + end for p in sys.argv[1:])) for end in ('', '.config.json')]"
+    )
+    for name, seconds in (("good", 4), ("half", 1)):
+        values = json.dumps({"seconds": 9, "n_topics": 2, "cpu_seconds": seconds})
+        (tmp_path / "data" / f"{name}.trec.config.json").write_text(values, encoding="utf-8")
+    return text.replace(f"'{COPY}'", shlex.quote(both).replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def test_frontiers_are_marked_and_drawn_beside_the_page(
+    call: Runner, tmp_path: Path, pages: tuple[Path, Path]
+) -> None:
+    done = call(main, *arguments(tmp_path, frontier(tmp_path)))
+    assert done.code == 0, done.err
+    assert "The good   1.000        1.000            2  best buy" in done.out
+    assert "The half   0.500        0.500          0.5         •" in done.out
+    drawn = [tmp_path / "results" / f"two.two.frontier.{suffix}" for suffix in ("png", "svg")]
+    assert [line for line in done.err.splitlines() if "frontier." in line] == list(map(str, drawn))
+    table = (tmp_path / "results" / "two.md").read_text(encoding="utf-8")
+    pictures = "![Two systems](two.two.frontier.png)\n\n"
+    assert pages[0].read_text(encoding="utf-8") == PAGE.format(pictures + table)
+    assert (tmp_path / "two.two.frontier.png").read_bytes() == drawn[0].read_bytes()
+    assert not (tmp_path / "two.two.frontier.svg").exists()
+
+
+def test_without_matplotlib_frontiers_are_told_and_the_page_is_left(
+    call: Runner, tmp_path: Path, pages: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seal_ir.reproduce.plots.find_spec", lambda name: None)
+    done = call(main, *arguments(tmp_path, frontier(tmp_path)))
+    assert done.code == 0, done.err
+    assert "best buy" in done.out
+    assert "the table's frontiers are not drawn: that needs matplotlib\n" in done.err
+    assert f"{pages[0]}: keeps the table that it has; its pictures need matplotlib" in done.err
+    assert pages[0].read_text(encoding="utf-8") == PAGE.format("old\n")
+    assert not list(tmp_path.rglob("*.png"))
 
 
 @pytest.mark.parametrize("more", [["--systems", "The half"], ["--run", "The half=data/good.trec"]])
