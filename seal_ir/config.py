@@ -186,6 +186,12 @@ PRESETS: Mapping[str, SearchConfig] = MappingProxyType(
         "body": SearchConfig(
             "body", DecodeConfig(title_steps=0), RankConfig(kinds=(BODY, QUERY), smoothing=0.0)
         ),
+        # The query's n-grams and the first step's unigrams. What the model writes does not count, so that the
+        # ranking is the same where other presets let it write more in the same search.
+        "fast": SearchConfig(
+            "fast", DecodeConfig(body_steps=1, title_steps=0), RankConfig(kinds=(QUERY,), smoothing=0.0)
+        ),
+        "thorough": SearchConfig("thorough", rank=RankConfig(smoothing=0.0)),
         "genre": SearchConfig(
             "genre",
             DecodeConfig(body_steps=0, query_words=0, unigrams=0),

@@ -93,6 +93,8 @@ def test_what_is_needed_to_make_the_run_again_lies_beside_it(
     arguments = ["--topics", topics, "--index", tiny_index, "--output", output, "--beam", 3, "--hits", 2]
     assert call(main, *arguments, "--config", settings, "--batch-size", 2).code == 0
     values = json.loads(output.with_name("run.trec.config.json").read_text(encoding="utf-8"))
+    assert values["seconds"] >= 0
+    assert values["cpu_seconds"] > 0
     assert (values["preset"], values["decode"]["beam"], values["decode"]["body_steps"]) == (
         "intersective",
         3,
@@ -123,9 +125,12 @@ def test_several_presets_share_one_decoding(
         "paper",
         "lm",
         "intersective",
+        "body",
+        "fast",
+        "thorough",
     )
     assert together.code == 0, together.err
-    names = ["lm", "lm-fm", "paper", "intersective"]
+    names = ["lm", "lm-fm", "paper", "intersective", "body", "fast", "thorough"]
     assert together.out.splitlines() == [str(tmp_path / f"all.{name}.trec") for name in names]
     assert len(stubbed.loaded) == 1
     for name in names:

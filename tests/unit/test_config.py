@@ -30,6 +30,8 @@ def test_presets_are_named_as_they_are_called() -> None:
         "intersective",
         "paper",
         "body",
+        "fast",
+        "thorough",
         "genre",
         "dsi",
         "minder",
@@ -49,6 +51,16 @@ def test_the_paper_preset_is_the_paper() -> None:
     assert paper.decode == preset("intersective").decode  # so one decoding serves both
     assert (paper.rank.alpha, paper.rank.beta, paper.rank.smoothing) == (2.0, 0.8, 0.0)
     assert paper.rank.unigram_alpha
+
+
+def test_the_fast_preset_takes_one_step_and_the_thorough_one_writes_all_there_is() -> None:
+    fast, thorough = preset("fast"), preset("thorough")
+    assert (fast.decode.written, fast.decode.body_steps) == ((BODY,), 1)
+    assert fast.decode.query_words
+    assert fast.decode.unigrams
+    assert fast.rank.kinds == (QUERY,)
+    assert thorough.decode.written == (BODY, TITLE)
+    assert (thorough.decode.beam, thorough.decode.body_steps) == (15, 10)
 
 
 @pytest.mark.parametrize(
