@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +22,10 @@ from seal_ir.search.pipeline import QueryPipeline, RankedBatch
 from seal_ir.search.stored import StoredKeys
 from seal_ir.tune.judging import Judge
 from seal_ir.tune.ranges import Setting
+
+Ranking = list[Entry]
+_MOST_KEPT = 1_000_000  # entries of rankings, some 150 MB: what fusions of the next settings need again
+_BLOCK = 64  # topics that are fused and judged together
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class Evaluator:
     hits: int
     threads: int
     _known: dict[Setting, Doubles] = field(default_factory=dict)
+    _kept: dict[tuple[RankConfig, int], dict[str, Ranking]] = field(default_factory=dict)
 
     def values(self, settings: Sequence[Setting]) -> list[Doubles]:
         """The measures under each setting, [n_topics, n_columns].
@@ -58,46 +63,81 @@ class Evaluator:
         new = [setting for setting in dict.fromkeys(settings) if setting not in self._known]
         depths = {setting: max(self.hits, setting.fusion.depth if setting.fusion else 0) for setting in new}
         for depth in sorted(set(depths.values())):  # how deep a ranking goes may change whom it finds
-            self._evaluate([setting for setting in new if depths[setting] == depth], depth)
+            of_depth = [setting for setting in new if depths[setting] == depth]
+            kept = [setting for setting in of_depth if (setting.rank, depth) in self._kept]
+            self._judge_kept(kept, depth)
+            self._rank_and_judge([setting for setting in of_depth if setting not in kept], depth)
         return [self._known[setting] for setting in settings]
 
-    def _evaluate(self, settings: Sequence[Setting], depth: int) -> None:
+    def _judge_kept(self, settings: Sequence[Setting], depth: int) -> None:
+        parts: list[list[Doubles]] = []
+        for at in range(0, len(self.topics) if settings else 0, _BLOCK):
+            found = {
+                topic.id: {s.rank: self._kept[s.rank, depth][topic.id] for s in settings}
+                for topic in self.topics[at : at + _BLOCK]
+            }
+            parts.append(self._judged(found, settings))
+        self._add(settings, parts)
+
+    def _rank_and_judge(self, settings: Sequence[Setting], depth: int) -> None:
         """One pass through the key file."""
+        if not settings:
+            return
         ranks = list(dict.fromkeys(setting.rank for setting in settings))
-        configs = [replace(self.base, rank=rank) for rank in ranks]
-        stored = StoredKeys(self.keys, self.pipeline.index, self.topics, configs)
-        batches = self.pipeline.ranked_batches(
-            self.topics, depth, CutQueries(), configs, threads=self.threads, decode=stored.decoded
-        )
+        keep = self._make_room(ranks, depth)
         n, unit = len(self.topics), f"questions, {len(settings)} settings, {len(ranks)} of ranking"
         progress, started, n_done = Progress(n, unit), time.monotonic(), 0
-        parts: list[list[Doubles]] = [[] for _ in settings]
-        with closing(batches):
+        parts: list[list[Doubles]] = []
+        with closing(self._batches(ranks, depth)) as batches:
             for batch in batches:
-                for part, values in zip(parts, self._judged(batch, settings, ranks), strict=True):
-                    part.append(values)
+                found = {
+                    topic.id: dict(zip(ranks, map(self._entries, rankings), strict=True))
+                    for topic, rankings in zip(batch.queries, batch.rankings, strict=True)
+                }
+                parts.append(self._judged(found, settings))
+                for rank in keep:
+                    self._kept[rank, depth].update({qid: rankings[rank] for qid, rankings in found.items()})
                 n_done += len(batch.queries)
                 if n_done == len(batch.queries) < n:
                     _tell_estimate(time.monotonic() - started, n_done, n)
                 progress.advance(len(batch.queries))
         progress.close()
-        self._known.update(zip(settings, map(np.concatenate, parts), strict=True))
+        self._add(settings, parts)
 
-    def _judged(
-        self, batch: RankedBatch, settings: Sequence[Setting], ranks: Sequence[RankConfig]
-    ) -> list[Doubles]:
-        entries = {
-            topic.id: dict(zip(ranks, map(self._entries, rankings), strict=True))
-            for topic, rankings in zip(batch.queries, batch.rankings, strict=True)
-        }
-        return self.judge.values(
-            [{qid: self._docids(qid, found[s.rank], s) for qid, found in entries.items()} for s in settings]
+    def _batches(self, ranks: Sequence[RankConfig], depth: int) -> Generator[RankedBatch, None, None]:
+        configs = [replace(self.base, rank=rank) for rank in ranks]
+        stored = StoredKeys(self.keys, self.pipeline.index, self.topics, configs)
+        return self.pipeline.ranked_batches(
+            self.topics, depth, CutQueries(), configs, threads=self.threads, decode=stored.decoded
         )
 
-    def _entries(self, ranking: Sequence[Ranked]) -> list[Entry]:
+    def _make_room(self, ranks: Sequence[RankConfig], depth: int) -> Sequence[RankConfig]:
+        """Those whose rankings will be kept, for which older ones go; none where nothing is fused."""
+        n_fitting = _MOST_KEPT // (depth * len(self.topics)) if self.hybrid else 0
+        keep = ranks[:n_fitting]
+        while (
+            self._kept and len(self.topics) * (sum(d for _, d in self._kept) + depth * len(keep)) > _MOST_KEPT
+        ):
+            del self._kept[next(iter(self._kept))]
+        self._kept.update({(rank, depth): {} for rank in keep})
+        return keep
+
+    def _add(self, settings: Sequence[Setting], parts: Sequence[Sequence[Doubles]]) -> None:
+        """Values by block of topics, then by setting."""
+        for i, setting in enumerate(settings):
+            self._known[setting] = np.concatenate([part[i] for part in parts])
+
+    def _judged(
+        self, found: Mapping[str, Mapping[RankConfig, Ranking]], settings: Sequence[Setting]
+    ) -> list[Doubles]:
+        return self.judge.values(
+            [{qid: self._docids(qid, ranked[s.rank], s) for qid, ranked in found.items()} for s in settings]
+        )
+
+    def _entries(self, ranking: Sequence[Ranked]) -> Ranking:
         return [(self.pipeline.index.docid(item.document), item.score) for item in ranking]
 
-    def _docids(self, qid: str, entries: Sequence[Entry], setting: Setting) -> list[str]:
+    def _docids(self, qid: str, entries: Ranking, setting: Setting) -> list[str]:
         if self.hybrid is not None:
             entries = self.hybrid.fused(qid, entries, setting.fusion)
         return [docid for docid, _ in entries[: self.hits]]
