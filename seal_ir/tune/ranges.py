@@ -15,7 +15,7 @@ from seal_ir.errors import UsageError, shown
 from seal_ir.search.fusion import Fusion
 
 RANK, FUSION = "rank", "fusion"
-MOST_VALUES = 1_000  # of one setting
+MOST_VALUES = 200  # of one setting
 MOST_POINTS = 5_000  # of a grid
 _STEPPED = {"from", "to", "step"}
 Point = tuple[Any, ...]  # a value for each range

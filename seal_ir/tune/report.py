@@ -195,9 +195,9 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _toml(value: Any) -> str:
     """A setting's value as TOML has it; of its numbers, texts and lists JSON's spelling is one."""
-    return json.dumps(list(value) if isinstance(value, tuple) else value)
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
 
 
 def _line(text: str) -> str:
-    """Text that cannot end a comment."""
-    return " ".join(text.split())
+    """Text that cannot end a comment, nor spoil it."""
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))

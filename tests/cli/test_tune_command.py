@@ -341,6 +341,16 @@ def test_topics_with_neither_answers_nor_judgements(
     assert_fault(result, 2, "no answers and no judgements to choose by; give --answers or --qrels")
 
 
+def test_names_that_would_end_a_comment(tune: Tune, world: Path, tmp_path: Path) -> None:
+    odd = tmp_path / "topics\n[rank]\x01😀.tsv"
+    shutil.copy(world / "topics.tsv", odd)
+    result = tune("[rank]\nalpha = [1.0]\n", "--topics", odd)
+    assert result.code == 0, result.err
+    text = tune.output.read_text(encoding="utf-8")
+    assert "topics [rank]?😀.tsv" in text
+    assert set(tomllib.loads(text)["rank"]) == {"alpha"}
+
+
 def test_topics_that_are_not_judged_are_told(tune: Tune) -> None:
     result = tune("[rank]\nalpha = [1.0]\n", "--measures", "RR")
     assert result.code == 0, result.err
