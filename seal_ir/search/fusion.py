@@ -81,6 +81,11 @@ class Fusion:
             return (1.0,) * n
         return (self.alpha, *[(1 - self.alpha) / (n - 1)] * (n - 1))
 
+    def counts(self, name: str) -> bool:
+        """Whether a setting says anything beside the others."""
+        unused = {"alpha", "normalisation"} if self.method == "rrf" else {"rrf_k"}
+        return name not in unused and not (name == "alpha" and self.weights)
+
     def settings(self) -> dict[str, Any]:
         """Those that count under its method, but for the depth, as plain JSON values."""
         values: dict[str, Any] = {"method": self.method}

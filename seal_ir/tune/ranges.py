@@ -95,6 +95,16 @@ class Space:
         rank = updated(self.rank, tables[RANK])
         return Setting(rank, None if self.fusion is None else _counting(updated(self.fusion, tables[FUSION])))
 
+    def told(self, point: Point) -> dict[str, Any]:
+        """The values of a point by the names of the ranges; None where one says nothing beside the others."""
+        fusion = self.setting(point).fusion
+        return {
+            str(varied): None
+            if varied.table == FUSION and fusion and not fusion.counts(varied.name)
+            else value
+            for varied, value in zip(self.ranges, point, strict=True)
+        }
+
     def pairs(self) -> list[Point]:
         """All points that differ from the base in two ranges at most."""
         points = {self.default: None}

@@ -47,7 +47,7 @@ class Report:
         shown = list(dict.fromkeys([*self._ranked()[:_SHOWN], choice.chosen, 0]))
         rows = [heads, *(self._row(i) for i in shown)]
         n, n_tried = len(choice.folds), len(choice.tried)
-        measures = " and ".join(column.name for column in self.columns)
+        measures = ", ".join(column.name for column in self.columns)
         lines = [
             f"{self.label}: {n} questions; {n_tried} settings tried ({self.search}), {n_folds} folds, seed"
             f" {self.seed}; mean of {measures}",
@@ -144,7 +144,8 @@ class Report:
         means = [float(mean) for mean in np.nanmean(values, axis=0)] if len(self.columns) > 1 else []
         figures = [f"{figure:.4f}" for figure in (score(values), *means, *self._by_fold(place))]
         figures[-1] += marks
-        return [*map(_toml, self.choice.tried[place]), *figures]
+        told = self.space.told(self.choice.tried[place]).values()
+        return [*("-" if value is None else _toml(value) for value in told), *figures]
 
     def _by_fold(self, place: int) -> list[float]:
         choice = self.choice
@@ -179,11 +180,12 @@ class Report:
         return {"mean": score(values), "figures": means}
 
     def _point(self, place: int) -> dict[str, Any]:
-        point = self.choice.tried[place]
-        return {"settings": {str(name): value for name, value in zip(self.space.ranges, point, strict=True)}}
+        told = self.space.told(self.choice.tried[place])
+        return {"settings": {name: value for name, value in told.items() if value is not None}}
 
     def _named(self, point: Point) -> str:
-        return ", ".join(f"{name} = {_toml(v)}" for name, v in zip(self.space.ranges, point, strict=True))
+        told = self.space.told(point)
+        return ", ".join(f"{name} = {_toml(value)}" for name, value in told.items() if value is not None)
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

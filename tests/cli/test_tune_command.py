@@ -153,7 +153,7 @@ def test_figures_are_those_of_searches(
     assert f"{found['chosen']['mean']:.4f}" in result.out
     assert result.out.splitlines()[0] == (
         f"topics.tsv: {N_TOPICS} questions; {n} settings tried (grid), 3 folds, seed 0; mean of"
-        " AnswerAccuracy@1 and AnswerAccuracy@5 and nDCG@10"
+        " AnswerAccuracy@1, AnswerAccuracy@5, nDCG@10"
     )
 
 
