@@ -14,6 +14,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "index": "build an index of a collection, or look at one",
         "search": "search topics and write a run",
         "eval": "measure runs",
+        "tune": "choose settings of ranking and fusion on questions with judgements",
         "encode": "write the keys of topics, for searches without a model",
         "train data": "make a training set",
         "train fit": "train a model on it",

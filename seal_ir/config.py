@@ -12,18 +12,21 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from seal_ir.arguments import check_least, instance
 from seal_ir.errors import UsageError, shown
 from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 # Titles and fields are written to their ends, which costs nothing where they are shorter; this much at most.
 # The longest title of 319,802 passages of Wikipedia has 36 tokens.
 LONGEST_STEPS = 64
 DEFAULT_BATCH_SIZE = 8  # queries decoded together; larger batches gain little on a CPU
 _KINDS = (BODY, TITLE, QUERY, UNIGRAM)
-T = TypeVar("T", "DecodeConfig", "RankConfig")
+T = TypeVar("T", bound="DataclassInstance")
 
 
 def _finite(config: object, name: str) -> None:
@@ -233,11 +236,11 @@ def chosen(name: str, config: SearchConfig | None) -> SearchConfig:
     return preset(name) if config is None else instance(config, SearchConfig, "config")
 
 
-def from_toml(path: Path, base: SearchConfig) -> SearchConfig:
-    """`base` with the values of the `[decode]` and `[rank]` tables of a TOML file.
+def tables_of(path: Path) -> dict[str, dict[str, Any]]:
+    """The tables of a TOML file of settings: `[decode]`, `[rank]` and `[fusion]`, as far as it has them.
 
     Raises:
-        UsageError: the file cannot be read, or names a setting that does not exist.
+        UsageError: the file cannot be read, or holds something else.
     """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -245,17 +248,29 @@ def from_toml(path: Path, base: SearchConfig) -> SearchConfig:
         raise UsageError(f"{path}: cannot read settings: {error}") from error
     except ValueError as error:  # Python's limit on the digits of an integer
         raise UsageError(f"{path}: cannot read settings: a number has thousands of digits") from error
-    unknown = sorted(set(tables) - {"decode", "rank"})
+    unknown = sorted(set(tables) - {"decode", "rank", "fusion"})
     if unknown:
-        raise UsageError(f"{path}: unknown table {unknown[0]!r}; settings live in [decode] and [rank]")
+        raise UsageError(
+            f"{path}: unknown table {unknown[0]!r}; settings live in [decode], [rank] and [fusion]"
+        )
     for name, table in tables.items():
         if not isinstance(table, dict):
             raise UsageError(f"{path}: {name} = {table!r} must be a table, [{name}]")
+    return tables
+
+
+def from_toml(path: Path, base: SearchConfig) -> SearchConfig:
+    """`base` with the values of the `[decode]` and `[rank]` tables of a TOML file.
+
+    Raises:
+        UsageError: the file cannot be read, or names a setting that does not exist.
+    """
+    tables = tables_of(path)
     try:
         return replace(
             base,
-            decode=_updated(base.decode, tables.get("decode", {})),
-            rank=_updated(base.rank, tables.get("rank", {})),
+            decode=updated(base.decode, tables.get("decode", {})),
+            rank=updated(base.rank, tables.get("rank", {})),
         )
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
@@ -304,7 +319,12 @@ def covering(configs: list[SearchConfig]) -> DecodeConfig:
     )
 
 
-def _updated(config: T, values: dict[str, Any]) -> T:
+def updated(config: T, values: Mapping[str, Any]) -> T:
+    """Settings with values from a TOML table over them.
+
+    Raises:
+        UsageError: a name is unknown, or a value means nothing.
+    """
     names = {field.name: field for field in fields(config)}
     for name, value in values.items():
         if name not in names:
@@ -314,7 +334,8 @@ def _updated(config: T, values: dict[str, Any]) -> T:
         if isinstance(default, tuple):
             expected = list
         if not isinstance(value, expected) or (isinstance(value, bool) and not isinstance(default, bool)):
-            raise UsageError(f"{name} = {value!r} must be a {type(default).__name__}")
+            kind = "list" if expected is list else type(default).__name__
+            raise UsageError(f"{name} = {value!r} must be a {kind}")
     frozen: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
     }

@@ -50,7 +50,7 @@ def evaluate(
         UsageError: a measure lacks its answers, texts or judgements, or answers are asked of pages.
         InputError: a run breaks its format, has none of the topics, or has passages that `texts` lacks.
     """
-    _check(questions, columns, texts, options)
+    check(questions, columns, texts, options)
     depth = max((column.cutoff or 0 for column in columns), default=0)
     qrels = questions.qrels if any(column.judged for column in columns) else None
     coverages: list[Coverage] = []
@@ -131,9 +131,12 @@ def _add_accuracy(
                 }
 
 
-def _check(
-    questions: Questions, columns: Sequence[Column], texts: Texts | None, options: EvalOptions
-) -> None:
+def check(questions: Questions, columns: Sequence[Column], texts: Texts | None, options: EvalOptions) -> None:
+    """Refuse measures that lack their answers, texts or judgements.
+
+    Raises:
+        UsageError: says which, and what to give.
+    """
     if not columns:
         raise UsageError("no measures; name some, such as Success@1 or AnswerAccuracy@20")
     for column in columns:

@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
         configured(name, settings, beam=args.beam, rescore=args.rescore)
         for name in dict.fromkeys(args.preset)
     ]
-    fusion = fusion_of(args)
+    fusion = fusion_of(args, settings)
     places = Places.from_environment()
     directory = index_of(args.index, args.topics, places)
     topics_path = resolve_topics(args.topics, places)
@@ -157,7 +157,8 @@ def _search(runs: _Runs, topics: list[Query], args: argparse.Namespace) -> tuple
     reasons: set[str] = set()
     short: set[str] = set()
     passage = ""
-    batches = pipeline.ranked_batches(topics, args.hits, cut, configs, threads=args.threads, decode=decode)
+    k = max(args.hits, hybrid.fusion.depth) if hybrid else args.hits
+    batches = pipeline.ranked_batches(topics, k, cut, configs, threads=args.threads, decode=decode)
     with closing(batches):
         for batch in batches:
             for topic, keys, ranked in zip(*batch, strict=True):

@@ -1,12 +1,12 @@
-"""The other half of a hybrid search: a run of BM25's, or one from a file, that SEAL's hits are fused with."""
+"""The other part of a hybrid search: BM25's run, or runs from files, that SEAL's hits are fused with."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from seal_ir.command import Progress
 from seal_ir.errors import IndexDirError, InputError, UsageError
@@ -16,41 +16,58 @@ from seal_ir.index.reader import Index
 from seal_ir.pyserini_plugin import check_installed, is_lucene_index, start_java
 from seal_ir.records import Hit, Query
 from seal_ir.search.bm25 import Bm25Config, lucene_twin, search
-from seal_ir.search.fusion import Entry, Fusion, best, fuse
+from seal_ir.search.fusion import Entry, Fusion, best, fuse_all
 
 BM25 = "bm25"
 
 
-@dataclass(frozen=True, slots=True)
-class Hybrid:
-    """A run to fuse with, and how.
+class Other(NamedTuple):
+    """A run that SEAL's hits are fused with.
 
     Attributes:
-        run: entries of each topic, best first, at most `depth`.
-        fusion: the method.
-        depth: hits of either ranking that are fused, and hits that come out.
-        about: where the run is from.
+        run: entries of each topic, best first, as many as are fused or written.
+        searched: whether it was made here, and is worth writing.
+        about: where it is from.
     """
 
     run: Mapping[str, Sequence[Entry]]
-    fusion: Fusion
-    depth: int
+    searched: bool
     about: Mapping[str, Any]
 
+
+@dataclass(frozen=True, slots=True)
+class Hybrid:
+    """The runs to fuse with, and how.
+
+    Attributes:
+        others: the runs, in the order of their weights.
+        fusion: the method.
+        hits: that come out.
+    """
+
+    others: Sequence[Other]
+    fusion: Fusion
+    hits: int
+
+    def fused(self, qid: str, entries: Sequence[Entry], fusion: Fusion | None = None) -> list[Entry]:
+        """SEAL's ranking of a topic fused with those of the runs, by `fusion` or its own."""
+        fusion = fusion or self.fusion
+        depth = fusion.depth or self.hits
+        rankings = [entries, *(other.run.get(qid, ()) for other in self.others)]
+        return fuse_all([ranking[:depth] for ranking in rankings], fusion)[: self.hits]
+
     def rankings(self, qid: str, by_config: Sequence[list[Hit]]) -> list[list[Hit]]:
-        """Each of SEAL's rankings of a topic fused with the run's; then these themselves, and the run's."""
-        other = self.run.get(qid, ())
-        fused = [
-            _hits(fuse([(hit.docid, hit.score) for hit in hits], other, self.fusion)[: self.depth])
-            for hits in by_config
-        ]
-        return [*fused, *by_config, _hits(other)]
+        """Each of SEAL's rankings of a topic fused with the runs'; then these, and those searched here."""
+        fused = [_hits(self.fused(qid, [(hit.docid, hit.score) for hit in hits])) for hits in by_config]
+        single = [hits[: self.hits] for hits in by_config]
+        searched = [other.run.get(qid, ())[: self.hits] for other in self.others if other.searched]
+        return [*fused, *single, *map(_hits, searched)]
 
     def description(self) -> dict[str, Any]:
         """All that is needed to fuse again, for the record beside the run."""
-        settings = asdict(self.fusion)
-        del settings["alpha" if self.fusion.method == "rrf" else "rrf_k"]
-        return {**self.about, **settings, "depth": self.depth}
+        abouts = [dict(other.about) for other in self.others]
+        about = abouts[0] if len(abouts) == 1 else {"with": abouts}
+        return {**about, **self.fusion.settings(), "depth": self.fusion.depth or self.hits}
 
 
 def is_searched(source: str) -> bool:
@@ -64,40 +81,57 @@ def name_of(source: str) -> str:
 
 
 def hybrid_with(
-    source: str, index: Index, topics: Sequence[Query], fusion: Fusion, config: Bm25Config, folder: Path
+    sources: Sequence[str],
+    index: Index,
+    topics: Sequence[Query],
+    fusion: Fusion,
+    config: Bm25Config,
+    folder: Path,
 ) -> Hybrid:
     """What `--fuse` names, read or searched now, before the model has begun.
 
     Args:
-        source: "bm25" for BM25 over the documents of the index, or a Lucene index, or a run in TREC format.
+        sources: each "bm25" for BM25 over the documents of the index, or a Lucene index, or a run in TREC
+            format.
         index: SEAL's.
         topics: to search.
         fusion: the method.
-        config: BM25's; its hits are the depth of the fusion, of a run from a file too.
+        config: BM25's; its hits are those that come out of the fusion.
         folder: where the Lucene index of the index's documents is kept once it has been built.
 
     Raises:
         InputError: a run that cannot be read, or of other topics or another collection.
         IndexDirError: a Lucene index that cannot be built or read.
-        UsageError: there is nothing of that name, or Lucene is wanted and Pyserini or Java is missing.
+        UsageError: there is nothing of that name, or Lucene is wanted and Pyserini or Java is missing; the
+            fusion has weights for another number of rankings.
     """
+    fusion.check_number(1 + len(sources))
+    absent = next(
+        (source for source in sources if not is_searched(source) and not is_file(Path(source))), None
+    )
+    if absent is not None:
+        raise UsageError(
+            f"--fuse {shown(absent)}: no such file; give bm25, a run in TREC format or a Lucene index"
+        )
+    deep = replace(config, hits=max(config.hits, fusion.depth))
+    others = [_other(source, index, topics, deep, folder) for source in sources]
+    return Hybrid(others, fusion, config.hits)
+
+
+def _other(source: str, index: Index, topics: Sequence[Query], config: Bm25Config, folder: Path) -> Other:
     if is_searched(source):
         check_installed()
         lucene = lucene_twin(index, folder, config.threads) if source == BM25 else Path(source)
         if not is_lucene_index(lucene):
             raise IndexDirError(f"{source}: holds no Lucene index; --fuse bm25 builds one")
-        found = _with_bm25(lucene, topics, fusion, config)
-    elif is_file(Path(source)):
-        found = _with_file(Path(source), topics, fusion, config.hits)
+        found = _with_bm25(lucene, topics, config)
     else:
-        raise UsageError(
-            f"--fuse {shown(source)}: no such file; give bm25, a run in TREC format or a Lucene index"
-        )
+        found = _with_file(Path(source), topics, config.hits)
     _check_documents(found, source, index)
     return found
 
 
-def _with_bm25(lucene: Path, topics: Sequence[Query], fusion: Fusion, config: Bm25Config) -> Hybrid:
+def _with_bm25(lucene: Path, topics: Sequence[Query], config: Bm25Config) -> Other:
     start_java()  # ten seconds that are not the first query's
     progress = Progress(len(topics), "BM25 queries")
     run = {}
@@ -106,10 +140,10 @@ def _with_bm25(lucene: Path, topics: Sequence[Query], fusion: Fusion, config: Bm
         progress.advance(1)
     progress.close()
     about = {"with": BM25, "lucene": utf8(lucene), "k1": config.k1, "b": config.b}
-    return Hybrid(run, fusion, config.hits, about)
+    return Other(run, True, about)
 
 
-def _with_file(path: Path, topics: Sequence[Query], fusion: Fusion, depth: int) -> Hybrid:
+def _with_file(path: Path, topics: Sequence[Query], depth: int) -> Other:
     """Lines count by their scores, not by their ranks; those of equal score in the order of the file."""
     run = read_run(path)
     known = {topic.id: best(run[topic.id], depth) for topic in topics if topic.id in run}
@@ -122,7 +156,7 @@ def _with_file(path: Path, topics: Sequence[Query], fusion: Fusion, depth: int) 
     n_absent = len(topics) - len(known)
     if n_absent:
         sys.stderr.write(f"{path}: {n_absent} of {len(topics)} topics are not in it and keep SEAL's hits\n")
-    return Hybrid(known, fusion, depth, {"with": utf8(path)})
+    return Other(known, False, {"with": utf8(path)})
 
 
 def _hits(entries: Sequence[Entry]) -> list[Hit]:
@@ -130,9 +164,9 @@ def _hits(entries: Sequence[Entry]) -> list[Hit]:
     return [Hit(docid, score) for docid, score in entries]
 
 
-def _check_documents(hybrid: Hybrid, source: str, index: Index) -> None:
+def _check_documents(other: Other, source: str, index: Index) -> None:
     """Refuse a ranking that has no document in common with the index; one is enough."""
-    docids = [docid for entries in hybrid.run.values() for docid, _ in entries]
+    docids = [docid for entries in other.run.values() for docid, _ in entries]
     if docids and all(index.number(docid) is None for docid in docids):
         raise InputError(
             f"{source}: none of its documents (first {shown(docids[0])}) is in {index.directory}; "

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from seal_ir.command import (
     add_threads,
     check_options,
 )
-from seal_ir.config import DEFAULT_BATCH_SIZE, PRESETS, SearchConfig
+from seal_ir.config import DEFAULT_BATCH_SIZE, PRESETS, SearchConfig, tables_of, updated
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.outputs import is_stream
@@ -68,7 +69,8 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_fusing(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--fuse", help="fuse with bm25, a run file or a Lucene index; SEAL's own run goes to run.seal.trec")
+    fuse = "fuse with bm25, run files or a Lucene index; SEAL's own run goes to run.seal.trec"
+    add("--fuse", nargs="+", help=fuse)
     add("--fusion", choices=METHODS, help="of ranks, with k = 60 (rrf, default), or of normalised scores")
     add("--alpha", type=float, help="SEAL's share in an interpolation (0.5)")
 
@@ -97,21 +99,45 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     return args
 
 
-def fusion_of(args: argparse.Namespace) -> Fusion | None:
-    """How to fuse; None where nothing is.
+def fusion_of(args: argparse.Namespace, settings: Path | None = None) -> Fusion | None:
+    """How to fuse, by the options over the `[fusion]` table of the settings; None where nothing is fused.
 
     Raises:
-        UsageError: an option goes without another one that is not there.
+        UsageError: an option goes without another one that is not there, or the table says what is none.
     """
     if args.fuse is None:
         for name in ("fusion", "alpha"):
             if getattr(args, name) is not None:
                 raise UsageError(f"--{name} needs --fuse: with bm25, a run file or a Lucene index")
+        if settings is not None and tables_of(settings).get("fusion"):
+            fusion_from_toml(settings)
+            sys.stderr.write(f"{settings}: [fusion] counts with --fuse only\n")
         return None
-    fusion = Fusion(args.fusion or "rrf", 0.5 if args.alpha is None else args.alpha)
-    if args.alpha is not None and fusion.method != "interpolation":
-        raise UsageError("--alpha goes with --fusion interpolation; ranks are fused without weights")
+    fusion = Fusion() if settings is None else fusion_from_toml(settings)
+    if args.fusion is not None:
+        fusion = replace(fusion, method=args.fusion)
+    if args.alpha is not None:
+        if fusion.method != "interpolation":
+            raise UsageError("--alpha goes with --fusion interpolation; ranks are fused without weights")
+        fusion = replace(fusion, alpha=args.alpha, weights=())
+    if sum(map(is_searched, args.fuse)) > 1:
+        raise UsageError(
+            "--fuse names two of bm25 and Lucene indexes; name one, and give the others as run files"
+        )
     return fusion
+
+
+def fusion_from_toml(path: Path) -> Fusion:
+    """The `[fusion]` table of a TOML file; without one the default fusion.
+
+    Raises:
+        UsageError: the file cannot be read, or names a setting that does not exist.
+    """
+    table = tables_of(path).get("fusion", {})
+    try:
+        return updated(Fusion(), table)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
 
 
 def outputs_of(args: argparse.Namespace, configs: list[SearchConfig]) -> list[tuple[Path, str]]:
@@ -130,13 +156,16 @@ def outputs_of(args: argparse.Namespace, configs: list[SearchConfig]) -> list[tu
     if args.tag is not None:
         named = [utf8(args.tag)] * len(runs)
     else:
-        named = tags if args.fuse is None else [f"{tag}+{name_of(args.fuse)}" for tag in tags]
+        others = "".join(f"+{name_of(source)}" for source in args.fuse or ())
+        named = [f"{tag}{others}" for tag in tags]
     outputs = list(zip(runs, named, strict=True))
     if args.fuse is not None and not is_stream(path):
         outputs += [(_beside(run, "seal"), tag) for run, tag in zip(runs, tags, strict=True)]
-        outputs += [(_beside(path, BM25), BM25)] if is_searched(args.fuse) else []
-        if Path(args.fuse).resolve() in [output.resolve() for output, _ in outputs]:
-            raise UsageError(f"--fuse {args.fuse}: would be written over; give another --output")
+        outputs += [(_beside(path, BM25), BM25)] if any(map(is_searched, args.fuse)) else []
+        written = [output.resolve() for output, _ in outputs]
+        lost = next((source for source in args.fuse if Path(source).resolve() in written), None)
+        if lost is not None:
+            raise UsageError(f"--fuse {lost}: would be written over; give another --output")
     return outputs
 
 
@@ -164,7 +193,7 @@ def add_index(parser: argparse._ActionsContainer) -> None:
 def add_decoding(parser: argparse._ActionsContainer, threads: str) -> None:
     """Settings over the preset's, how the model decodes, and on what; `threads` says what those are of."""
     parser.add_argument(
-        "--config", type=Path, help="TOML file with [decode] and [rank] settings over the preset's"
+        "--config", type=Path, help="TOML file with [decode], [rank] and [fusion] settings over the preset's"
     )
     add_batch_size(parser, DEFAULT_BATCH_SIZE, "queries decoded together")
     add_threads(parser, threads)

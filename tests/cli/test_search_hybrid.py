@@ -16,7 +16,7 @@ from seal_ir.records import Hit, Query
 from seal_ir.search import bm25, hybrid
 from seal_ir.search.__main__ import main
 from seal_ir.search.bm25 import Bm25Config
-from seal_ir.search.fusion import Entry, Fusion, fuse
+from seal_ir.search.fusion import Entry, Fusion, fuse, fuse_all
 from tests.helpers.commands import Result, Runner, assert_fault
 from tests.helpers.stubbed import Stubbed
 
@@ -166,6 +166,67 @@ def test_with_bm25(search: Search, lucene: dict[str, int], tmp_path: Path) -> No
     assert lucene == {"built": 1, "searched": 3}
 
 
+THIRD = {"q1": [("d6", 3.0), ("d2", 2.0)], "q2": [("d1", 4.0), ("d2", 1.0)]}
+
+
+def third(search: Search) -> Path:
+    """A run of some of the topics."""
+    path = search.folder / "third.trec"
+    lines = [f"{qid} Q0 {docid} 1 {score} x\n" for qid, found in THIRD.items() for docid, score in found]
+    path.write_text("".join(lines), encoding="utf-8")
+    search.inputs = search.files()
+    return path
+
+
+@pytest.mark.usefixtures("lucene")
+def test_with_bm25_and_a_run_by_a_table(search: Search) -> None:
+    path = third(search)
+    settings = search.folder / "tuned.toml"
+    settings.write_text(
+        '[fusion]\nmethod = "interpolation"\nnormalisation = "sum"\nweights = [1, 0.5, 2]\ndepth = 1\n'
+    )
+    search.inputs = search.files()
+    result = search("--fuse", "bm25", path, "--config", settings)
+    assert result.code == 0, result.err
+    assert search.new() == ["run.bm25.trec", "run.seal.trec", "run.trec", "run.trec.config.json"]
+    fusion = Fusion("interpolation", normalisation="sum", weights=(1, 0.5, 2))
+    single, fused = search.run("run.seal.trec"), search.run()
+    for qid in TOPICS:
+        rankings = [single.get(qid, [])[:1], [("d5", 8.5)], THIRD.get(qid, [])[:1]]
+        assert dict(fused[qid]) == pytest.approx(dict(fuse_all(rankings, fusion)), abs=1e-5)
+    assert search.run("run.bm25.trec")["q1"] == [("d5", 8.5), ("d1", 8.499998)]
+    about = search.fusion()
+    assert isinstance(about, dict)
+    assert [source["with"] for source in about.pop("with")] == ["bm25", str(path)]
+    assert about == {
+        "method": "interpolation",
+        "normalisation": "sum",
+        "weights": [1, 0.5, 2],
+        "depth": 1,
+    }
+    assert {line.split()[5] for line in search.output.read_text("utf-8").splitlines()} == {
+        "seal-paper+bm25+third"
+    }
+    # Options stand over the table.
+    assert search("--fuse", "bm25", "--config", settings, "--fusion", "interpolation", "--alpha", 1).code == 0
+    assert {qid: dict(entries) for qid, entries in search.run().items() if qid != "blank"} == {
+        qid: {single[qid][0][0]: 1.0, **({} if single[qid][0][0] == "d5" else {"d5": 0.0})}
+        for qid in ("q1", "q2")
+    }
+
+
+def test_deeper_than_what_is_written(search: Search) -> None:
+    settings = search.folder / "tuned.toml"
+    settings.write_text("[fusion]\ndepth = 5\n")
+    search.inputs = search.files()
+    assert search("--fuse", search.folder / "other.trec", "--hits", 5).code == 0
+    whole, single = search.run(), search.run("run.seal.trec")
+    assert search("--fuse", search.folder / "other.trec", "--hits", 1, "--config", settings).code == 0
+    assert search.run() == {qid: entries[:1] for qid, entries in whole.items()}
+    assert search.run("run.seal.trec") == {qid: entries[:1] for qid, entries in single.items()}
+    assert search("--config", settings).err.count("[fusion] counts with --fuse only") == 1
+
+
 @pytest.mark.usefixtures("lucene")
 def test_several_presets(search: Search) -> None:
     result = search("--fuse", "bm25", "--preset", "paper", "lm")
@@ -237,6 +298,13 @@ def refused(search: Search, stubbed: Stubbed, code: int, *parts: str, arguments:
             "alpha is 3.0; it must be within",
         ),
         (["--fuse", "{folder}/other.trec", "--output", "{folder}/other.trec"], 2, "would be written over"),
+        (
+            ["--fuse", "bm25", "{folder}/other.trec", "--output", "{folder}/other.trec"],
+            2,
+            "other.trec: would be written over",
+        ),
+        (["--fuse", "{folder}/other.trec", "none.trec"], 2, "--fuse 'none.trec': no such file"),
+        (["--fuse", "bm25", "{folder}"], 2, "--fuse names two of bm25 and Lucene indexes"),
     ],
 )
 def test_bad_usage(
@@ -251,6 +319,25 @@ def test_bad_usage(
     words = [word.format(folder=search.folder) for word in arguments]
     refused(search, stubbed, code, told.format(folder=search.folder), arguments=words)
     assert (search.folder / "other.trec").read_text(encoding="utf-8") == OTHER
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("k = 10", "tuned.toml: unknown setting 'k'; known are method, alpha, rrf_k, normalisation, weights"),
+        ("rrf_k = 1.5", "tuned.toml: rrf_k = 1.5 must be a int"),
+        ("method = 'borda'", "tuned.toml: unknown fusion 'borda'"),
+        ("weights = 1", "tuned.toml: weights = 1 must be a list"),
+        ("weights = [1, -1]", "tuned.toml: weights holds -1"),
+        ("weights = [1, 1, 1]", "3 weights of fusion for 2 rankings; give one for SEAL's, then one for each"),
+    ],
+)
+def test_a_table_that_means_nothing(search: Search, stubbed: Stubbed, table: str, told: str) -> None:
+    settings = search.folder / "tuned.toml"
+    settings.write_text(f"[fusion]\n{table}\n")
+    search.inputs = search.files()
+    arguments = ["--fuse", search.folder / "other.trec", "--config", settings]
+    refused(search, stubbed, 2, told, arguments=arguments)
 
 
 def test_a_single_run_that_would_be_written_over(search: Search, stubbed: Stubbed) -> None:

@@ -1,19 +1,24 @@
-"""Fusing two rankings: laws that hold whatever they are."""
+"""Fusing rankings: laws that hold whatever they are."""
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from seal_ir.errors import UsageError
-from seal_ir.search.fusion import METHODS, Entry, Fusion, best, fuse, normalised
+from seal_ir.search.fusion import METHODS, NORMALISATIONS, Entry, Fusion, best, fuse, fuse_all, normalised
 
 SCORE = st.sampled_from([-1.5, 0.0, 2.0, 2.5]) | st.floats(-100, 100)
 RANKING = st.dictionaries(st.sampled_from("abcdefgh"), SCORE, max_size=8).map(
     lambda scores: best(scores.items(), len(scores))
 )
-FUSION = st.builds(Fusion, st.sampled_from(METHODS), st.floats(0, 1), st.integers(0, 100))
+NORMALISATION = st.sampled_from(NORMALISATIONS)
+FUSION = st.builds(Fusion, st.sampled_from(METHODS), st.floats(0, 1), st.integers(0, 100), NORMALISATION)
 
 
 def docids(entries: list[Entry]) -> list[str]:
@@ -31,9 +36,33 @@ def test_every_document_once_best_first_ties_by_docid(
 
 @given(RANKING, RANKING, FUSION)
 def test_the_other_way_round_is_the_same(first: list[Entry], second: list[Entry], fusion: Fusion) -> None:
-    mirrored = Fusion(fusion.method, 1 - fusion.alpha, fusion.rrf_k)
+    mirrored = replace(fusion, alpha=1 - fusion.alpha)
     one, two = fuse(first, second, fusion), fuse(second, first, mirrored)
     assert dict(one) == pytest.approx(dict(two), abs=1e-12)
+
+
+@given(st.lists(RANKING, min_size=1, max_size=4), FUSION, st.randoms())
+def test_weights_go_with_their_rankings(
+    rankings: list[list[Entry]], fusion: Fusion, random_: random.Random
+) -> None:
+    weights = [random_.choice([0.0, 0.25, 1.0, 3.0]) for _ in rankings]
+    weights[0] += 1
+    weighted = replace(fusion, weights=tuple(weights))
+    order = random_.sample(range(len(rankings)), len(rankings))
+    moved = replace(fusion, weights=tuple(weights[i] for i in order))
+    fused = fuse_all(rankings, weighted)
+    assert dict(fuse_all([rankings[i] for i in order], moved)) == pytest.approx(dict(fused), abs=1e-12)
+    doubled = replace(fusion, weights=tuple(2 * weight for weight in weights))
+    assert fuse_all(rankings, doubled) == [(docid, 2 * score) for docid, score in fused]
+
+
+@given(RANKING, RANKING, FUSION)
+def test_equal_weights_are_those_of_no_weights(
+    first: list[Entry], second: list[Entry], fusion: Fusion
+) -> None:
+    plain = replace(fusion, alpha=0.5)
+    share = 1.0 if fusion.method == "rrf" else 0.5
+    assert fuse(first, second, replace(plain, weights=(share, share))) == fuse(first, second, plain)
 
 
 @given(RANKING, st.integers(0, 100))
@@ -56,16 +85,23 @@ def test_interpolation_from_one_end_to_the_other(first: list[Entry], second: lis
         assert fused == {**dict.fromkeys(fused, 0.0), **dict(normalised(whole))}
 
 
-@given(RANKING)
-def test_normalised_scores(ranking: list[Entry]) -> None:
-    spread = normalised(ranking)
+@given(RANKING, NORMALISATION, st.sampled_from([0.5, 4.0]), st.sampled_from([-8.0, 0.0, 64.0]))
+def test_normalised_scores(ranking: list[Entry], normalisation: str, scale: float, shift: float) -> None:
+    spread = normalised(ranking, normalisation)
     assert docids(spread) == docids(ranking)
     scores = [score for _, score in spread]
     assert scores == sorted(scores, reverse=True)
-    assert all(0 <= score <= 1 for score in scores)
-    if ranking:
-        assert scores[0] == 1
-        assert scores[-1] == (0 if ranking[0][1] > ranking[-1][1] else 1)
+    if not ranking:
+        return
+    if ranking[0][1] == ranking[-1][1]:
+        assert set(scores) == {1.0}
+        return
+    assert scores[-1] == 0
+    measure = {"min-max": max(scores), "z-score": float(np.std(scores)), "sum": sum(scores)}[normalisation]
+    if ranking[0][1] - ranking[-1][1] > 1e-6:
+        assert measure == pytest.approx(1)
+        other = normalised([(docid, scale * score + shift) for docid, score in ranking], normalisation)
+        assert [score for _, score in other] == pytest.approx(scores, abs=1e-6)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), SCORE)), st.integers(0, 10))
@@ -89,6 +125,16 @@ def test_by_hand() -> None:
         ("b", 0.125),
     ]
     assert fuse([("z", 5.0)], [("y", 1.0)], Fusion("interpolation")) == [("y", 0.5), ("z", 0.5)]
+    third = [("d", 7.0)]
+    weighted = Fusion("interpolation", normalisation="sum", weights=(3.0, 3.0, 0.5))
+    assert fuse_all((first, second, third), weighted) == [
+        ("a", 2.0),
+        ("c", 2.0),
+        ("d", 1.5),
+        ("b", 1.0),
+    ]
+    assert fuse_all((first, second, third), Fusion("rrf", rrf_k=0, weights=(1, 0, 2)))[0] == ("d", 2.0)
+    assert Fusion("interpolation", 0.6).of_each(3) == (0.6, 0.2, 0.2)
 
 
 @pytest.mark.parametrize(
@@ -98,8 +144,18 @@ def test_by_hand() -> None:
         ({"alpha": 1.01}, "alpha is 1.01; it must be within 0 and 1"),
         ({"alpha": float("nan")}, "alpha is nan"),
         ({"rrf_k": -1}, "rrf_k is -1"),
+        ({"depth": -1}, "depth is -1"),
+        (
+            {"normalisation": "softmax"},
+            "unknown normalisation 'softmax'; choose one of min-max, z-score, sum",
+        ),
+        ({"weights": (1.0, -1.0)}, "weights holds -1.0; weights are finite numbers from 0 on"),
+        ({"weights": (1.0, float("nan"))}, "weights holds nan"),
+        ({"weights": (1.0, True)}, "weights holds True"),
+        ({"weights": (1.0, "2")}, "weights holds '2'"),
+        ({"weights": (0.0, 0.0)}, "weights are all 0"),
     ],
 )
-def test_values_that_mean_nothing(values: dict[str, float], told: str) -> None:
+def test_values_that_mean_nothing(values: dict[str, object], told: str) -> None:
     with pytest.raises(UsageError, match=told):
         Fusion(**values)  # type: ignore[arg-type]

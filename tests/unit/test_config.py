@@ -152,6 +152,8 @@ def test_toml_over_a_preset(tmp_path: Path) -> None:
     assert config.rank.smoothing == 0.0
     path.write_text("")
     assert from_toml(path, preset("paper")) == preset("paper")
+    path.write_text("[fusion]\nrrf_k = 10\n", encoding="utf-8")  # is for searches that fuse
+    assert from_toml(path, preset("paper")) == preset("paper")
 
 
 @pytest.mark.parametrize(

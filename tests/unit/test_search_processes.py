@@ -24,7 +24,7 @@ from seal_ir.index.reader import Index
 from seal_ir.lm.load import load_generator
 from seal_ir.rank.ranker import Streams
 from seal_ir.search.fusion import Fusion
-from seal_ir.search.hybrid import Hybrid
+from seal_ir.search.hybrid import Hybrid, Other
 from seal_ir.search.searcher import SealSearcher
 from tests.helpers import tiny
 
@@ -190,7 +190,7 @@ def test_i10_what_searchers_hand_out_and_a_hybrid_can_be_copied(copied, tiny_ind
     assert [list(item.matched) for item in again] == [list(item.matched) for item in ranked]
     assert searcher.hits(again) == copied(hits) == hits
     assert copied(searcher.decode_counted([""])).cut == {}
-    hybrid = Hybrid({"q": [("d1", 2.0)]}, Fusion(), 3, {"run": "x"})
+    hybrid = Hybrid([Other({"q": [("d1", 2.0)]}, False, {"run": "x"})], Fusion(), 3)
     assert copied(hybrid).rankings("q", [hits]) == hybrid.rankings("q", [hits])
     assert copied(hybrid).description() == hybrid.description()
 
