@@ -42,27 +42,36 @@ def log_odds(logprobs: Doubles, counts: Ints, n_tokens: int, smoothing: float) -
 def weigh(query_keys: QueryKeys, config: RankConfig, n_tokens: int) -> list[ScoredKey]:
     """The keys that count under `config`, once each, by descending weight; ties by symbols.
 
-    Of two keys with the same symbols the more likely one counts; keys that say nothing (weight 0 of
-    LM+FM, probability 0 of LM) are left out.
+    The weight of LM+FM is scale(kind) * log_odds(trust(kind) * log P(n|q)). Of two keys with the same symbols
+    the heavier one counts, where scale and trust are the same the more likely one; keys that say nothing
+    (weight 0 of LM+FM, probability 0 of LM) are left out.
     """
-    best: dict[tuple[int, ...], Key] = {}
+    best: dict[tuple[tuple[int, ...], tuple[float, float]], Key] = {}
     for key in query_keys.keys:
         if key.kind not in config.kinds or (
             config.length and not (key.kind == BODY and len(key.symbols) == config.length)
         ):
             continue
-        known = best.get(key.symbols)
+        group = key.symbols, config.scale_and_trust(key.kind)
+        known = best.get(group)
         if known is None or key.logprob > known.logprob:
-            best[key.symbols] = key
+            best[group] = key
     keys = list(best.values())
     logprobs = np.array([key.logprob for key in keys], dtype=np.float64)
     counts = np.array([key.count for key in keys], dtype=np.int64)
     if config.weight == "lm":
         weights, least = logprobs, -np.inf
     else:
-        weights, least = log_odds(logprobs, counts, n_tokens, config.smoothing), 0.0
+        scales, trust = np.array([factors for _, factors in best], dtype=np.float64).reshape(-1, 2).T
+        possible = np.isfinite(logprobs)  # trust in what is impossible changes nothing: 0 * inf is no number
+        logprobs = np.where(possible, trust, 1.0) * logprobs
+        weights, least = scales * log_odds(logprobs, counts, n_tokens, config.smoothing), 0.0
     scored = [ScoredKey(key, float(w)) for key, w in zip(keys, weights, strict=True) if w > least]
-    return sorted(scored, key=lambda item: (-item.weight, item.key.symbols))
+    scored.sort(key=lambda item: (-item.weight, item.key.symbols))
+    heaviest: dict[tuple[int, ...], ScoredKey] = {}
+    for item in scored:
+        heaviest.setdefault(item.key.symbols, item)
+    return list(heaviest.values())
 
 
 class WeightedQuery(NamedTuple):
@@ -89,7 +98,9 @@ class WeightedQuery(NamedTuple):
         powers = [key.weight**config.alpha if key.weight > 0 else key.weight for key in keys]
         if config.score == "max" or not config.unigrams:
             unigrams = Unigrams(np.empty(0, np.uint32), np.empty(0), np.empty(0, np.int64))
-        weights = log_odds(unigrams.logprobs, unigrams.counts, n_tokens, config.smoothing)
+        weights = config.unigram_scale * log_odds(
+            unigrams.logprobs, unigrams.counts, n_tokens, config.smoothing
+        )
         positive = np.flatnonzero(weights > 0.0)
         chosen = positive[np.argsort(unigrams.symbols[positive])]
         power = config.alpha if config.unigram_alpha else 1.0
