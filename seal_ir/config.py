@@ -110,7 +110,8 @@ class RankConfig:
         query_scale, unigram_scale: what the weights of the query's own n-grams and of unigrams are multiplied
             by, before they are raised to alpha; those of other keys are multiplied by 1.
         query_trust: how far the model is believed on the query's own n-grams, whose probability becomes
-            P(n|q)^query_trust: 1 as it says, 0 not at all, so that rarity alone counts.
+            P(n|q)^query_trust: 1 as it says, 0 not at all, so that rarity alone counts. In a collection of
+            less than 10^7 tokens any trust below 1 is less (`rank.weights.trust_in`).
         max_count: a document is a candidate if it holds a key with F(n) <= max_count; more frequent keys make
             candidates only where these are too few (docs/scoring.md).
     """
@@ -209,6 +210,14 @@ PRESETS: Mapping[str, SearchConfig] = MappingProxyType(
         # For the default model, by dev sets: titles push all passages of a page, and cost half the time.
         "body": SearchConfig(
             "body", DecodeConfig(title_steps=0), RankConfig(kinds=(BODY, QUERY), smoothing=0.0)
+        ),
+        # As body, with what dev sets say of the kinds of keys; the one that also holds in tiny collections.
+        "balanced": SearchConfig(
+            "balanced",
+            DecodeConfig(title_steps=0),
+            RankConfig(
+                kinds=(BODY, QUERY), smoothing=0.0, query_scale=1.2, query_trust=0.7, unigram_scale=2.0
+            ),
         ),
         "genre": SearchConfig(
             "genre",

@@ -5,6 +5,7 @@ Natural logarithms throughout; N is the index's number of tokens, F(n) a key's c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, overload
 
@@ -16,6 +17,7 @@ from seal_ir.records import BODY, UNIGRAM, Key, QueryKeys, ScoredKey, Unigrams
 
 # A probability that float32 rounds to 1 says "at least 1 - 2^-24", not "certain": the odds stay finite.
 _HIGHEST_LOGPROB = -(2.0**-24)
+_LARGE = 10_000_000  # tokens; from here on `query_trust` is taken as it is
 
 
 def log_odds(logprobs: Doubles, counts: Ints, n_tokens: int, smoothing: float) -> Doubles:
@@ -39,12 +41,25 @@ def log_odds(logprobs: Doubles, counts: Ints, n_tokens: int, smoothing: float) -
     return weights
 
 
+def trust_in(query_trust: float, n_tokens: int) -> float:
+    """How far the model is believed on the query's own n-grams, in a collection of N tokens.
+
+    query_trust^max(1, log 10^7 / log N). A count in N tokens tells probabilities down to 1/N only: in 100
+    tokens an n-gram that the model holds for less likely than 1 in 100 says nothing, however distinctive.
+
+    Args:
+        query_trust: in [0, 1]; that of collections of 10^7 tokens and more.
+        n_tokens: N.
+    """
+    return float(query_trust ** max(1.0, math.log(_LARGE) / math.log(max(n_tokens, 2))))
+
+
 def weigh(query_keys: QueryKeys, config: RankConfig, n_tokens: int) -> list[ScoredKey]:
     """The keys that count under `config`, once each, by descending weight; ties by symbols.
 
-    The weight of LM+FM is scale(kind) * log_odds(trust(kind) * log P(n|q)). Of two keys with the same symbols
-    the heavier one counts, where scale and trust are the same the more likely one; keys that say nothing
-    (weight 0 of LM+FM, probability 0 of LM) are left out.
+    The weight of LM+FM is scale(kind) * log_odds(trust(kind, N) * log P(n|q)). Of two keys with the same
+    symbols the heavier one counts, where scale and trust are the same the more likely one; keys that say
+    nothing (weight 0 of LM+FM, probability 0 of LM) are left out.
     """
     best: dict[tuple[tuple[int, ...], tuple[float, float]], Key] = {}
     for key in query_keys.keys:
@@ -62,7 +77,8 @@ def weigh(query_keys: QueryKeys, config: RankConfig, n_tokens: int) -> list[Scor
     if config.weight == "lm":
         weights, least = logprobs, -np.inf
     else:
-        scales, trust = np.array([factors for _, factors in best], dtype=np.float64).reshape(-1, 2).T
+        scales = np.array([scale for _, (scale, _) in best], dtype=np.float64)
+        trust = np.array([trust_in(trust, n_tokens) for _, (_, trust) in best], dtype=np.float64)
         possible = np.isfinite(logprobs)  # trust in what is impossible changes nothing: 0 * inf is no number
         logprobs = np.where(possible, trust, 1.0) * logprobs
         weights, least = scales * log_odds(logprobs, counts, n_tokens, config.smoothing), 0.0

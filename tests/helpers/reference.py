@@ -103,7 +103,7 @@ def scores(
         weight = logprob
         if config.weight == "lm-fm":
             own = kind == "query"
-            logprob *= config.query_trust if own else 1
+            logprob *= config.query_trust ** max(1, math.log(10**7) / math.log(n_tokens)) if own else 1
             weight = log_odds(logprob, counts[ngram], n_tokens, config.smoothing)
             weight *= config.query_scale if own else 1
         weights[ngram] = max(weight, weights.get(ngram, -math.inf))

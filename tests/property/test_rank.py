@@ -68,7 +68,7 @@ def configs(draw: st.DrawFn) -> RankConfig:
             kinds=tuple(sorted(draw(st.sets(st.sampled_from([BODY, TITLE, QUERY]), min_size=1)))),
             score=draw(st.sampled_from(["max", "intersective"])),
             query_scale=draw(st.sampled_from([0.0, 0.5, 1.0, 3.0])),
-            query_trust=draw(st.sampled_from([0.2, 0.7, 1.0])),
+            query_trust=draw(st.sampled_from([0.7, 0.9, 1.0])),
             unigram_scale=draw(st.sampled_from([0.0, 0.5, 1.0, 3.0])),
         )
     )

@@ -30,6 +30,7 @@ def test_presets_are_named_as_they_are_called() -> None:
         "intersective",
         "paper",
         "body",
+        "balanced",
         "genre",
         "dsi",
         "minder",

@@ -196,9 +196,9 @@ def test_unigrams_fill_free_types_once_and_pay_for_known_ones(unigram_alpha: boo
 def test_the_querys_own_ngrams_have_a_scale_and_a_trust(index: StreamIndex) -> None:
     """w = scale * max(0, log odds of P(n|q)^trust against P(n)), then w^alpha; other kinds as they are."""
     own, other = _key(index, [A, B, C, D], -3.0, QUERY), _key(index, [C, D, E], -0.5)
-    config = RankConfig(unigrams=False, query_scale=1.5, query_trust=0.4)
+    config = RankConfig(unigrams=False, query_scale=1.5, query_trust=0.9)
     p = (own.count + 5) / (index.n_tokens + 5)
-    q = math.exp(-3.0) ** 0.4
+    q = math.exp(-3.0) ** (0.9 ** (math.log(1e7) / math.log(index.n_tokens)))
     w_own = 1.5 * math.log(q / (1 - q) * (1 - p) / p)
     expected = {0: w_own**2, 2: _weight(other, index) ** 2}
     assert w_own > 1.5 * _weight(own, index)
