@@ -1,4 +1,4 @@
-"""Thirty collections of 5 to 50 documents, with questions that one document of them obviously answers.
+"""Thirty-six collections of 5 to 50 documents, with questions that one document of them obviously answers.
 
 tests/data/tiny/NAME.tsv: title and text of a document a line, an empty title for none; a blank line; question
 and number of its document, from 0, a line. All is written for this project.
