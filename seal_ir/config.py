@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LONGEST_STEPS = 64
 DEFAULT_BATCH_SIZE = 8  # queries decoded together; larger batches gain little on a CPU
 _KINDS = (BODY, TITLE, QUERY, UNIGRAM)
+_BY_KIND = ("query_scale", "query_trust", "unigram_scale")
 T = TypeVar("T", bound="DataclassInstance")
 
 
@@ -109,6 +110,11 @@ class RankConfig:
         smoothing: s in P(n) = (F(n) + s) / (N + s); 5 in the published system, 0 in the paper.
         unigrams: fill tokens that no key has taken with the first step's distribution.
         unigram_alpha: raise unigram weights to alpha too (the paper's formula; not as published).
+        query_scale, unigram_scale: what the weights of the query's own n-grams and of unigrams are multiplied
+            by, before they are raised to alpha; those of other keys are multiplied by 1.
+        query_trust: how far the model is believed on the query's own n-grams, whose probability becomes
+            P(n|q)^query_trust: 1 as it says, 0 not at all, so that rarity alone counts. In a collection of
+            less than 10^7 tokens any trust below 1 is less (`rank.weights.trust_in`).
         max_count: a document is a candidate if it holds a key with F(n) <= max_count; more frequent keys make
             candidates only where these are too few (docs/scoring.md).
     """
@@ -122,6 +128,9 @@ class RankConfig:
     smoothing: float = 5.0
     unigrams: bool = True
     unigram_alpha: bool = False
+    query_scale: float = 1.0
+    query_trust: float = 1.0
+    unigram_scale: float = 1.0
     max_count: int = 1500
 
     def __post_init__(self) -> None:
@@ -133,8 +142,22 @@ class RankConfig:
         _finite(self, "smoothing")
         if self.weight == "lm" and self.score == "intersective":
             raise UsageError("weight 'lm' is negative and cannot be summed; use it with score 'max'")
-        if not 0.0 <= self.beta <= 1.0:
-            raise UsageError(f"beta is {self.beta}; it must lie in [0, 1]")
+        if self.weight == "lm" and self.by_kind:
+            raise UsageError(
+                f"{self.by_kind} is for weight 'lm-fm'; 'lm' ranks by log-probabilities as they are"
+            )
+        for name, most in (("beta", 1.0), ("query_trust", 1.0), ("query_scale", 1e3), ("unigram_scale", 1e3)):
+            if not 0.0 <= getattr(self, name) <= most:
+                raise UsageError(f"{name} is {getattr(self, name)}; it must lie in [0, {most:g}]")
+
+    @property
+    def by_kind(self) -> str:
+        """The first setting that tells kinds of keys apart and is not 1, by name; "" where all are."""
+        return next((name for name in _BY_KIND if getattr(self, name) != 1.0), "")
+
+    def scale_and_trust(self, kind: str) -> tuple[float, float]:
+        """What the weights and log-probabilities of keys of a kind are multiplied by."""
+        return (self.query_scale, self.query_trust) if kind == QUERY else (1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +188,8 @@ class SearchConfig:
             raise UsageError(f"preset {self.preset!r} writes body and title under the constraint only")
         if self.slow_path and (self.rank.score, self.rank.weight) != ("intersective", "lm-fm"):
             raise UsageError(f"preset {self.preset!r} has score 'intersective' and weight 'lm-fm' only")
+        if self.slow_path and self.rank.by_kind:
+            raise UsageError(f"preset {self.preset!r} has no {self.rank.by_kind}; leave it out")
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain JSON values."""
@@ -172,6 +197,9 @@ class SearchConfig:
 
 
 DOCID, PSEUDO_QUERIES = "docid", "pseudo_queries"  # further fields that presets know by name
+_BALANCED = RankConfig(
+    kinds=(BODY, QUERY), smoothing=0.0, query_scale=1.2, query_trust=0.7, unigram_scale=2.0
+)
 
 PRESETS: Mapping[str, SearchConfig] = MappingProxyType(
     {
@@ -192,9 +220,11 @@ PRESETS: Mapping[str, SearchConfig] = MappingProxyType(
         # The query's n-grams and the first step's unigrams. What the model writes does not count, so that the
         # ranking is the same where other presets let it write more in the same search.
         "fast": SearchConfig(
-            "fast", DecodeConfig(body_steps=1, title_steps=0), RankConfig(kinds=(QUERY,), smoothing=0.0)
+            "fast", DecodeConfig(body_steps=1, title_steps=0), replace(_BALANCED, kinds=(QUERY,))
         ),
-        "thorough": SearchConfig("thorough", rank=RankConfig(smoothing=0.0)),
+        # As body, with what dev sets say of the kinds of keys; the one that also holds in tiny collections.
+        "balanced": SearchConfig("balanced", DecodeConfig(title_steps=0), _BALANCED),
+        "thorough": SearchConfig("thorough", rank=replace(_BALANCED, kinds=(BODY, TITLE, QUERY))),
         "genre": SearchConfig(
             "genre",
             DecodeConfig(body_steps=0, query_words=0, unigrams=0),

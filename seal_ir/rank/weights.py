@@ -5,6 +5,7 @@ Natural logarithms throughout; N is the index's number of tokens, F(n) a key's c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, overload
 
@@ -16,6 +17,7 @@ from seal_ir.records import BODY, UNIGRAM, Key, QueryKeys, ScoredKey, Unigrams
 
 # A probability that float32 rounds to 1 says "at least 1 - 2^-24", not "certain": the odds stay finite.
 _HIGHEST_LOGPROB = -(2.0**-24)
+_LARGE = 10_000_000  # tokens; from here on `query_trust` is taken as it is
 
 
 def log_odds(logprobs: Doubles, counts: Ints, n_tokens: int, smoothing: float) -> Doubles:
@@ -39,30 +41,53 @@ def log_odds(logprobs: Doubles, counts: Ints, n_tokens: int, smoothing: float) -
     return weights
 
 
+def trust_in(query_trust: float, n_tokens: int) -> float:
+    """How far the model is believed on the query's own n-grams, in a collection of N tokens.
+
+    query_trust^max(1, log 10^7 / log N). A count in N tokens tells probabilities down to 1/N only: in 100
+    tokens an n-gram that the model holds for less likely than 1 in 100 says nothing, however distinctive.
+
+    Args:
+        query_trust: in [0, 1]; that of collections of 10^7 tokens and more.
+        n_tokens: N.
+    """
+    return float(query_trust ** max(1.0, math.log(_LARGE) / math.log(max(n_tokens, 2))))
+
+
 def weigh(query_keys: QueryKeys, config: RankConfig, n_tokens: int) -> list[ScoredKey]:
     """The keys that count under `config`, once each, by descending weight; ties by symbols.
 
-    Of two keys with the same symbols the more likely one counts; keys that say nothing (weight 0 of
-    LM+FM, probability 0 of LM) are left out.
+    The weight of LM+FM is scale(kind) * log_odds(trust(kind, N) * log P(n|q)). Of two keys with the same
+    symbols the heavier one counts, where scale and trust are the same the more likely one; keys that say
+    nothing (weight 0 of LM+FM, probability 0 of LM) are left out.
     """
-    best: dict[tuple[int, ...], Key] = {}
+    best: dict[tuple[tuple[int, ...], tuple[float, float]], Key] = {}
     for key in query_keys.keys:
         if key.kind not in config.kinds or (
             config.length and not (key.kind == BODY and len(key.symbols) == config.length)
         ):
             continue
-        known = best.get(key.symbols)
+        group = key.symbols, config.scale_and_trust(key.kind)
+        known = best.get(group)
         if known is None or key.logprob > known.logprob:
-            best[key.symbols] = key
+            best[group] = key
     keys = list(best.values())
     logprobs = np.array([key.logprob for key in keys], dtype=np.float64)
     counts = np.array([key.count for key in keys], dtype=np.int64)
     if config.weight == "lm":
         weights, least = logprobs, -np.inf
     else:
-        weights, least = log_odds(logprobs, counts, n_tokens, config.smoothing), 0.0
+        scales = np.array([scale for _, (scale, _) in best], dtype=np.float64)
+        trust = np.array([trust_in(trust, n_tokens) for _, (_, trust) in best], dtype=np.float64)
+        possible = np.isfinite(logprobs)  # trust in what is impossible changes nothing: 0 * inf is no number
+        logprobs = np.where(possible, trust, 1.0) * logprobs
+        weights, least = scales * log_odds(logprobs, counts, n_tokens, config.smoothing), 0.0
     scored = [ScoredKey(key, float(w)) for key, w in zip(keys, weights, strict=True) if w > least]
-    return sorted(scored, key=lambda item: (-item.weight, item.key.symbols))
+    scored.sort(key=lambda item: (-item.weight, item.key.symbols))
+    heaviest: dict[tuple[int, ...], ScoredKey] = {}
+    for item in scored:
+        heaviest.setdefault(item.key.symbols, item)
+    return list(heaviest.values())
 
 
 class WeightedQuery(NamedTuple):
@@ -89,7 +114,9 @@ class WeightedQuery(NamedTuple):
         powers = [key.weight**config.alpha if key.weight > 0 else key.weight for key in keys]
         if config.score == "max" or not config.unigrams:
             unigrams = Unigrams(np.empty(0, np.uint32), np.empty(0), np.empty(0, np.int64))
-        weights = log_odds(unigrams.logprobs, unigrams.counts, n_tokens, config.smoothing)
+        weights = config.unigram_scale * log_odds(
+            unigrams.logprobs, unigrams.counts, n_tokens, config.smoothing
+        )
         positive = np.flatnonzero(weights > 0.0)
         chosen = positive[np.argsort(unigrams.symbols[positive])]
         power = config.alpha if config.unigram_alpha else 1.0

@@ -78,13 +78,18 @@ def test_other_settings_of_decoding_and_ranking(
     call: Runner, tiny_index: Path, topics: Path, tmp_path: Path
 ) -> None:
     settings = tmp_path / "mine.toml"
-    settings.write_text("[decode]\nbody_steps = 4\nunigrams = 50\n[rank]\nsmoothing = 0.25\nmax_count = 3\n")
+    settings.write_text(
+        "[decode]\nbody_steps = 4\nunigrams = 50\n[rank]\nsmoothing = 0.25\nmax_count = 3\n"
+        "query_scale = 1.5\nquery_trust = 0.8\nunigram_scale = 2\n"
+    )
     options = ["--config", settings, "--beam", 3, "--preset", "paper"]
     assert encoded(call, topics, tiny_index, tmp_path / "k.jsonl", *options).code == 0
     usual = ["--topics", topics, "--index", tiny_index, *options]
     for name, more in (("direct", []), ("stored", ["--keys", tmp_path / "k.jsonl"])):
         assert call(search, *usual, "--output", tmp_path / name, *more).code == 0
     assert (tmp_path / "direct").read_bytes() == (tmp_path / "stored").read_bytes() != b""
+    saved = json.loads((tmp_path / "stored.config.json").read_text(encoding="utf-8"))["rank"]
+    assert (saved["query_scale"], saved["query_trust"], saved["unigram_scale"]) == (1.5, 0.8, 2)
     made_with = f"{tmp_path / 'k.jsonl'}: made with beam = 3, preset paper has 15 here"
     wrong = call(search, "--topics", topics, "--index", tiny_index, "--output", tmp_path / "no",
                  "--keys", tmp_path / "k.jsonl", "--preset", "paper")  # fmt: skip

@@ -121,7 +121,8 @@ def _exhaustive(entry: dict[str, Any]) -> dict[int, float]:
     unigrams = dict(
         zip(query_keys.unigrams.symbols.tolist(), query_keys.unigrams.logprobs.tolist(), strict=True)
     )
-    return reference.scores(streams, sorted(best.items()), unigrams, _config(entry), candidates_only=False)
+    keys = [(ngram, logprob, BODY) for ngram, logprob in sorted(best.items())]
+    return reference.scores(streams, keys, unigrams, _config(entry), candidates_only=False)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def _unigram_weights(query_keys: QueryKeys, config: RankConfig, n_tokens: int) -
     if not config.unigrams:
         return {}
     symbols, logprobs, counts = query_keys.unigrams
-    weights = log_odds(logprobs, counts, n_tokens, config.smoothing)
+    weights = config.unigram_scale * log_odds(logprobs, counts, n_tokens, config.smoothing)
     power = config.alpha if config.unigram_alpha else 1.0
     return {int(s): float(w) ** power for s, w in zip(symbols, weights, strict=True) if w > 0}
 

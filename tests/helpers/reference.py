@@ -78,7 +78,7 @@ def log_odds(logprob: float, count: int, n_tokens: int, smoothing: float) -> flo
 
 def scores(
     streams: Streams,
-    keys: Sequence[tuple[NGram, float]],
+    keys: Sequence[tuple[NGram, float, str]],
     unigrams: Mapping[int, float],
     config: RankConfig,
     candidates_only: bool = True,
@@ -90,22 +90,29 @@ def scores(
 
     Args:
         streams: the documents.
-        keys: n-grams that count under the config, distinct, with their log-probabilities.
+        keys: n-grams that count under the config, with their log-probabilities and kinds; one may come twice.
         unigrams: log-probability by symbol.
         config: alpha, beta, smoothing, weight, score, max_count.
         candidates_only: whether max_count applies.
         n_hits: documents wanted.
     """
     n_tokens = sum(map(len, streams))
-    counts = {ngram: oracle.count(streams, ngram) for ngram, _ in keys}
-    if config.weight == "lm":
-        weights = dict(keys)
-    else:
-        weights = {n: log_odds(lp, counts[n], n_tokens, config.smoothing) for n, lp in keys}
+    counts = {ngram: oracle.count(streams, ngram) for ngram, _, _ in keys}
+    weights: dict[NGram, float] = {}
+    for ngram, logprob, kind in keys:
+        weight = logprob
+        if config.weight == "lm-fm":
+            own = kind == "query"
+            logprob *= config.query_trust ** max(1, math.log(10**7) / math.log(n_tokens)) if own else 1
+            weight = log_odds(logprob, counts[ngram], n_tokens, config.smoothing)
+            weight *= config.query_scale if own else 1
+        weights[ngram] = max(weight, weights.get(ngram, -math.inf))
+    if config.weight == "lm-fm":
         weights = {ngram: weight for ngram, weight in weights.items() if weight > 0}
     fills = {}
     for symbol, logprob in unigrams.items() if config.unigrams else ():
         weight = log_odds(logprob, oracle.count(streams, (symbol,)), n_tokens, config.smoothing)
+        weight *= config.unigram_scale
         if weight > 0:  # what says nothing is not there, even where alpha is 0
             fills[symbol] = weight**config.alpha if config.unigram_alpha else weight
     found = {}

@@ -121,14 +121,22 @@ def test_an_index_gives_rows_and_counts_back(tmp_path: Path, limit: int, seed: i
 
 
 @FILES
-@given(st.integers(0, 99), st.floats(0, 50), st.booleans(), st.sampled_from(["max", "intersective"]))
+@given(
+    st.integers(0, 99),
+    st.floats(0, 50),
+    st.booleans(),
+    st.sampled_from(["max", "intersective"]),
+    st.floats(0, 1000),
+)
 def test_no_ranking_misses_the_unigrams_left_out(
-    tiny_index: Path, seed: int, smoothing: float, unigram_alpha: bool, score: str
+    tiny_index: Path, seed: int, smoothing: float, unigram_alpha: bool, score: str, scale: float
 ) -> None:
     index = Index(tiny_index)
     keys = random_keys(index, seed)
     kept = keys._replace(unigrams=useful(keys.unigrams, index.n_tokens))
-    config = RankConfig(score=score, smoothing=smoothing, unigram_alpha=unigram_alpha)
+    config = RankConfig(
+        score=score, smoothing=smoothing, unigram_alpha=unigram_alpha, query_trust=0.5, unigram_scale=scale
+    )
     assert rank(index, kept, config, 10) == rank(index, keys, config, 10)
 
 

@@ -31,6 +31,7 @@ def test_presets_are_named_as_they_are_called() -> None:
         "paper",
         "body",
         "fast",
+        "balanced",
         "thorough",
         "genre",
         "dsi",
@@ -81,6 +82,11 @@ def test_the_fast_preset_takes_one_step_and_the_thorough_one_writes_all_there_is
         (RankConfig, "smoothing", math.inf),
         (RankConfig, "beta", 1.1),
         (RankConfig, "beta", math.nan),
+        (RankConfig, "query_scale", -0.1),
+        (RankConfig, "query_scale", math.inf),
+        (RankConfig, "query_trust", 1.1),
+        (RankConfig, "query_trust", math.nan),
+        (RankConfig, "unigram_scale", 1001.0),
         (RankConfig, "max_count", 0),
         (DecodeConfig, "field_steps", 0),
         (DecodeConfig, "fields", ("title",)),
@@ -126,6 +132,18 @@ def test_the_slow_path_writes_body_and_title_only() -> None:
     for decode in (DecodeConfig(fields=("docid",)), DecodeConfig(constrained=False)):
         with pytest.raises(UsageError, match="writes body and title under the constraint only"):
             SearchConfig("mine", decode, slow_path=True)
+
+
+@pytest.mark.parametrize("name", ["query_scale", "query_trust", "unigram_scale"])
+def test_what_tells_kinds_apart_is_for_lm_fm_and_not_for_the_slow_path(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(f"[rank]\n{name} = 0.5\n")
+    assert from_toml(path, preset("paper")).rank.by_kind == name
+    assert not preset("paper").rank.by_kind
+    with pytest.raises(UsageError, match=f"{name} is for weight 'lm-fm'"):
+        from_toml(path, preset("lm"))
+    with pytest.raises(UsageError, match=f"preset 'published' has no {name}"):
+        from_toml(path, preset("published"))
 
 
 def test_settings_do_not_change() -> None:

@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections.collection import Collection, Counts, ReadOptions, collection_kinds, read_ids
+from seal_ir.formats.collections.passages import split_contents
 from seal_ir.records import Document
+from tests.helpers.examples import examples
 
 
 def write(path: Path, *lines: str) -> Path:
@@ -217,6 +221,28 @@ def test_integer_ids_become_their_digits(tmp_path: Path) -> None:
         ({"contents": '""\nbody'}, "", '""\nbody'),
         ({"contents": 'say "T"\nbody'}, "", 'say "T"\nbody'),
         ({"contents": "line\nline"}, "", "line\nline"),
+        ({"contents": "Lisbon\nThe capital of Portugal."}, "Lisbon", "The capital of Portugal."),
+        (
+            {"contents": "Lisbon\nThe capital.\nOf Portugal.", "title": None},
+            "Lisbon",
+            "The capital.\nOf Portugal.",
+        ),
+        ({"contents": "東京\n日本の首都である。"}, "東京", "日本の首都である。"),
+        ({"contents": 'U2\n(See "Bono.")'}, "U2", '(See "Bono.")'),
+        ({"contents": "Lisbon\nThe capital.", "title": ""}, "", "Lisbon\nThe capital."),
+        ({"text": "Lisbon\nThe capital."}, "", "Lisbon\nThe capital."),
+        ({"contents": "It rained.\nThe match was off."}, "", "It rained.\nThe match was off."),
+        (
+            {"contents": "It rained on the\nday of the match, which was off."},
+            "",
+            "It rained on the\nday of the match, which was off.",
+        ),
+        ({"contents": "Two roads diverged\nAnd sorry I."}, "", "Two roads diverged\nAnd sorry I."),
+        ({"contents": "Lisbon\nPorto and Braga"}, "", "Lisbon\nPorto and Braga"),
+        ({"contents": "Lisbon\n\nThe capital."}, "", "Lisbon\n\nThe capital."),
+        ({"contents": " Lisbon\nThe capital."}, "", " Lisbon\nThe capital."),
+        ({"contents": f"{'L' * 101}\n{'The capital. ' * 20}"}, "", f"{'L' * 101}\n{'The capital. ' * 20}"),
+        ({"contents": "Lisbon\n"}, "", "Lisbon\n"),
         ({"text": "body", "title": "T"}, "T", "body"),
         ({"text": '"T"\nbody'}, "", '"T"\nbody'),
         ({"contents": "c", "text": "t"}, "", "c"),
@@ -225,6 +251,20 @@ def test_integer_ids_become_their_digits(tmp_path: Path) -> None:
 def test_title_rule(tmp_path: Path, record: dict[str, object], title: str, text: str) -> None:
     path = write(tmp_path / "a.jsonl", json.dumps({"id": "d", **record}))
     assert read_json(path) == [Document("d", title, text)]
+
+
+@examples(100)
+@given(
+    st.lists(st.text('aAé.:" 日。', max_size=6), max_size=4).map("\n".join),
+    st.sampled_from([None, "", "A"]),
+)
+def test_title_and_text_are_the_contents_again(text: str, title: str | None) -> None:
+    """Whatever is taken for a title: but for DPR's quotes, and an empty line in place of an empty title."""
+    found = split_contents(text, title)
+    joined = f"{found[0]}\n{found[1]}" if found[0] else found[1]
+    if title is None and not text.startswith('"'):
+        assert joined == text
+    assert text.endswith(found[1])
 
 
 def test_beir_record_and_wrong_title(tmp_path: Path) -> None:

@@ -43,6 +43,12 @@ def _ranked(index: StreamIndex, keys: list[Key], config: RankConfig, n: int = 99
     return [(item.document, item.score) for item in rank(index, QueryKeys(tuple(keys), NONE), config, n)]
 
 
+def _ranked_with(
+    index: StreamIndex, keys: list[Key], unigrams: Unigrams, config: RankConfig
+) -> list[tuple[int, float]]:
+    return [(item.document, item.score) for item in rank(index, QueryKeys(tuple(keys), unigrams), config, 99)]
+
+
 def test_lm_ranks_by_the_most_likely_body_key_of_one_length(index: StreamIndex) -> None:
     config = RankConfig(weight="lm", score="max", kinds=(BODY,), length=3, unigrams=False)
     keys = [
@@ -185,6 +191,69 @@ def test_unigrams_fill_free_types_once_and_pay_for_known_ones(unigram_alpha: boo
         ((D,), UNIGRAM),
     ]
     assert hit.score == pytest.approx(sum(expected))
+
+
+def test_the_querys_own_ngrams_have_a_scale_and_a_trust(index: StreamIndex) -> None:
+    """w = scale * max(0, log odds of P(n|q)^trust against P(n)), then w^alpha; other kinds as they are."""
+    own, other = _key(index, [A, B, C, D], -3.0, QUERY), _key(index, [C, D, E], -0.5)
+    config = RankConfig(unigrams=False, query_scale=1.5, query_trust=0.9)
+    p = (own.count + 5) / (index.n_tokens + 5)
+    q = math.exp(-3.0) ** (0.9 ** (math.log(1e7) / math.log(index.n_tokens)))
+    w_own = 1.5 * math.log(q / (1 - q) * (1 - p) / p)
+    expected = {0: w_own**2, 2: _weight(other, index) ** 2}
+    assert w_own > 1.5 * _weight(own, index)
+    assert dict(_ranked(index, [own, other], config)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_scales_decide_which_key_is_taken_first(index: StreamIndex) -> None:
+    """[A, B] and [B, C] overlap: the heavier one of the two counts, after scaling."""
+    own, other = _key(index, [A, B], -1.2, QUERY), _key(index, [B, C], -0.5)
+    for scale, taken in ((1.0, other), (9.0, own)):
+        config = RankConfig(unigrams=False, query_scale=scale)
+        (first,) = (
+            hit for hit in rank(index, QueryKeys((own, other), NONE), config, 99) if hit.document == 0
+        )
+        assert [part.key for part in first.matched] == [taken]
+
+
+def test_a_scale_of_zero_leaves_the_kind_out(index: StreamIndex) -> None:
+    own, other = _key(index, [A, B, C, D], -0.1, QUERY), _key(index, [C, D, E], -0.5)
+    config = RankConfig(unigrams=False, query_scale=0.0)
+    assert _ranked(index, [own, other], config) == _ranked(index, [other], config)
+    fill = _unigrams((F, -0.2, 25), (E, -0.2, 2))
+    for score in ("max", "intersective"):
+        with_fill = rank(index, QueryKeys((other,), fill), RankConfig(score=score, unigram_scale=0.0), 9)
+        assert with_fill == rank(index, QueryKeys((other,), NONE), RankConfig(score=score), 9)
+
+
+def test_the_heavier_of_equal_keys_of_two_kinds_counts(index: StreamIndex) -> None:
+    """The more likely one where kinds are treated alike."""
+    keys = [_key(index, [A, B], -1.0), _key(index, [A, B], -1.5, QUERY)]
+    for config, heavier in (
+        (RankConfig(), 0),
+        (RankConfig(query_scale=3.0), 1),
+        (RankConfig(query_trust=0.2), 1),
+    ):
+        (item,) = weigh(QueryKeys(tuple(keys), NONE), config, index.n_tokens)
+        assert item.key == keys[heavier]
+
+
+def test_trust_in_an_impossible_ngram_does_not_make_it_possible(index: StreamIndex) -> None:
+    keys = [_key(index, [A, B, C, D], -math.inf, QUERY), _key(index, [A, B], -3.0, QUERY)]
+    for trust in (0.0, 0.5):
+        config = RankConfig(query_trust=trust)
+        (item,) = weigh(QueryKeys(tuple(keys), NONE), config, index.n_tokens)
+        assert item.key == keys[1]
+
+
+def test_unigrams_have_a_scale(index: StreamIndex) -> None:
+    key, fill = _key(index, [A, B, C, D], -0.1), _unigrams((E, -1.0, 2), (F, -1.0, 25))
+    other = _key(index, [A, B], -0.3)
+    for unigram_alpha in (False, True):
+        config = RankConfig(unigram_scale=3.0, unigram_alpha=unigram_alpha)
+        found = dict(_ranked_with(index, [key, other], fill, config))
+        w = float(log_odds(np.array([-1.0]), np.array([2]), index.n_tokens, 5.0)[0])
+        assert found[1] == pytest.approx(_weight(other, index) ** 2 + (3 * w) ** (2 if unigram_alpha else 1))
 
 
 def test_title_keys_count_with_their_control_symbols(index: StreamIndex) -> None:

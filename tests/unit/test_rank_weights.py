@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from seal_ir.rank.weights import log_odds
+from seal_ir.rank.weights import log_odds, trust_in
 from tests.helpers.examples import examples
 
 
@@ -71,3 +71,17 @@ def test_weight_rises_with_the_models_probability_and_falls_with_the_count() -> 
 def test_a_corpus_of_one_token_and_no_keys() -> None:
     assert _one(-0.1, 1, 1, 0.0) == 0.0
     assert log_odds(np.empty(0), np.empty(0, np.int64), 10, 5.0).shape == (0,)
+
+
+def test_trust_is_what_is_set_in_large_collections_and_less_in_small_ones() -> None:
+    for n_tokens in (10_000_000, 37_683_288, 10**11):
+        assert trust_in(0.7, n_tokens) == 0.7
+    small = [trust_in(0.7, n_tokens) for n_tokens in (1, 2, 120, 24_000, 1_200_000, 9_999_999)]
+    assert small == sorted(small)
+    assert small[0] == small[1] > 0
+    assert small[2:] == pytest.approx([0.301, 0.565, 0.663, 0.7], abs=1e-3)
+
+
+@pytest.mark.parametrize("n_tokens", [1, 2, 500, 10**9])
+def test_full_trust_and_none_are_the_same_everywhere(n_tokens: int) -> None:
+    assert (trust_in(1.0, n_tokens), trust_in(0.0, n_tokens)) == (1.0, 0.0)

@@ -21,6 +21,10 @@ from seal_ir.records import Document
 Record = Document | Malformed
 ID_KEYS = ("id", "_id", "docid")
 TEXT_KEYS = ("contents", "text")
+_LONGEST_HEADING = 100  # characters
+_SENTENCE_ENDS = (*".!?…", "。", "．", "！", "？", "।", "؟", "۔")  # noqa: RUF001
+_MARKS = (*_SENTENCE_ENDS, *",;:", "，", "、", "；", "：")  # noqa: RUF001
+_CLOSING = "\"')]}»”’"  # noqa: RUF001
 _DPR_COLUMNS = ["id", "text", "title"]
 _HEADERS = ({"id", "title", "text"}, {"id", "text"}, {"id", "contents"})
 
@@ -75,7 +79,7 @@ def json_document(record: dict[str, object] | Malformed, fields: Sequence[str] =
     The id may be under `id`, `_id` or `docid` (Tevatron's); the text is `contents`, or else `text`.
 
     The title is the field `title`, which is then taken off the front of `contents`, bare or in double
-    quotes; without the field, a first line of `contents` wholly in double quotes (DPR's form); else "".
+    quotes; without the field, a first line of `contents` that is a heading (`split_contents`); else "".
 
     Args:
         record: the object.
@@ -121,7 +125,13 @@ def _further(record: dict[str, object], fields: Sequence[str]) -> tuple[tuple[st
 
 
 def split_contents(contents: str, title: str | None) -> tuple[str, str]:
-    """Title and text of Pyserini's `contents`; `title` is the record's own field, None when it has none."""
+    """Title and text of Pyserini's `contents`; `title` is the record's own field, None when it has none.
+
+    Without the field a first line is the title if it is wholly in double quotes (DPR's form), or if it stands
+    over the text as a heading does: at most 100 characters, no mark at its end, shorter than the line below,
+    which begins with no small letter; and the text ends as a sentence does. Lists and lines that were broken
+    at a width are none of that. Title, line feed and text are the contents again, but for the quotes.
+    """
     if title is not None:
         for line in (f"{title}\n", f'"{title}"\n'):
             if contents.startswith(line):
@@ -130,7 +140,15 @@ def split_contents(contents: str, title: str | None) -> tuple[str, str]:
     line, newline, text = contents.partition("\n")
     if newline and len(line) > 2 and line[0] == line[-1] == '"':
         return line[1:-1], text
-    return "", contents
+    return (line, text) if newline and _is_heading(line, text) else ("", contents)
+
+
+def _is_heading(line: str, text: str) -> bool:
+    """Whether a line stands over a text as its title."""
+    below = text.partition("\n")[0]
+    plain = line == line.strip() and 0 < len(line) <= _LONGEST_HEADING and line[-1] not in _MARKS
+    ended = text.rstrip().rstrip(_CLOSING)[-1:] in _SENTENCE_ENDS
+    return plain and len(line) < len(below) and not below[0].islower() and not below[0].isspace() and ended
 
 
 def read_tsv(path: Path) -> Iterator[tuple[int, Record]]:
