@@ -1,8 +1,9 @@
 """Constrained beam search: from queries to keys.
 
 All decodings of a batch (body, title and further fields of every query) and the query's own n-grams advance
-together: one call of the model per step, and a few of the index for all. A beam carries its range, so that
-extending it is one backward-search step; nothing is ever searched from scratch.
+together: one call of the model per step, and a few of the index for all. Where the model can, it reads all
+of these n-grams with the beams' first tokens. A beam carries its range, so that extending it is one step of
+backward search; nothing is ever searched from scratch.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from seal_ir.config import DecodeConfig
 from seal_ir.decode.constraint import Constraint, CostRule
 from seal_ir.decode.hypotheses import Beams, Candidates
 from seal_ir.decode.prompts import Cut, make_prompt, note_cut, room_for
-from seal_ir.decode.query_ngrams import Forced, Scored, extended, extensions_of, forced_roots
+from seal_ir.decode.query_ngrams import Forced, Scored, extended, extensions_of, forced_roots, placed
 from seal_ir.decode.unconstrained import Unconstrained
 from seal_ir.index.engine import Successors
 from seal_ir.index.reader import Index
@@ -176,6 +177,7 @@ class _Search:
         """Step until neither beams nor n-grams of the query go on."""
         n_vocabulary = self._session.following.n_vocabulary
         known = self._constraint.known(beams, n_vocabulary)
+        n_rows = len(beams.jobs)
         while len(beams.jobs) or forced:
             following = Sound(self._session.following, partial(self._named, beams, forced))
             longer = extensions_of(forced, n_vocabulary)
@@ -183,16 +185,20 @@ class _Search:
             beams, parents, tokens = self._grown(beams, best)
             # Beams at the end of their field have no continuations: the model is not asked for any.
             beams, known, living = self._constraint.living(beams, n_vocabulary)
-            whole, forced, which = extended(longer, logprobs, len(living))
+            whole, going = extended(longer, logprobs)
             self._add_query_keys(whole)
-            rows = np.concatenate([parents[living], longer.rows[which]])
+            n_nested = n_rows if self._session.nested else 0
+            forced, rows, tokens = placed(going, parents[living], tokens[living], n_nested, n_vocabulary)
             if len(rows):
-                self._session.advance(rows, np.concatenate([tokens[living], longer.tokens[which]]))
+                self._session.advance(rows, tokens)
+                n_rows = len(rows)
 
     def _named(self, beams: Beams, forced: Sequence[Forced], row: int) -> str:
         """What a row of the session is for: a beam, or behind these an n-gram of the query."""
-        jobs = {item.row: item.job for item in forced} | dict(enumerate(beams.jobs.tolist()))
-        return self._jobs[jobs[row]].named(beams.symbols.shape[1] + 1)
+        steps = {item.row: (item.job, len(item.symbols)) for item in forced}
+        steps |= {i: (job, beams.symbols.shape[1]) for i, job in enumerate(beams.jobs.tolist())}
+        job, n_written = steps[row]
+        return self._jobs[job].named(n_written + 1)
 
     def _grown(self, beams: Beams, best: Candidates) -> tuple[Beams, Ints, Ints]:
         """Adds a step's keys to the jobs; the new beams, the rows that they continue and by which tokens."""

@@ -77,6 +77,7 @@ def cases(draw: st.DrawFn, constrained: bool = True) -> Case:
         seed=draw(st.integers(0, 999)),
         levels=draw(st.sampled_from([0, 0, 1, 4])),
         banned=draw(st.sets(st.integers(0, 4), max_size=2)),
+        nested=draw(st.booleans()),
     )
     config = DecodeConfig(
         beam=draw(st.integers(1, 4)),
@@ -303,3 +304,21 @@ def test_the_scan_engine_of_these_tests_answers_as_sdsl(case: Case) -> None:
         for o in (index.locate([index.find(ngram) for ngram in present]) for index in (scan, sdsl))
     ]
     assert located[0] == located[1]
+
+
+@examples(60)
+@given(case=cases(), n_segments=st.sampled_from([1, 2]))
+def test_reading_the_query_s_ngrams_in_one_go_changes_no_key(case: Case, n_segments: int) -> None:
+    """Key for key; one that a beam has written too shares its row."""
+    index = case.index(n_segments)
+    found = []
+    for nested in (False, True):
+        case.model.nested = nested
+        decoded = decode(case.generator, index, case.queries, case.config)
+        found.append([sorted(map(_whole, item.keys)) for item in decoded.queries])
+        found[-1] += [item.unigrams.logprobs.tolist() for item in decoded.queries]
+    assert found[0] == found[1]
+
+
+def _whole(key: Key) -> tuple[object, ...]:
+    return key.kind, key.symbols, key.logprob, key.count, key.ranges
