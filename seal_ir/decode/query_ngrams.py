@@ -33,8 +33,10 @@ class NgramNode:
     children: list[NgramNode] = field(default_factory=list)
 
 
-def query_ngrams(index: Index, query: str, max_words: int) -> list[NgramNode]:
+def query_ngrams(index: Index, query: str, max_words: int, spare: bool = False) -> list[NgramNode]:
     """The n-grams of 1 to `max_words` words of a query, in several capitalisations, that occur.
+
+    `spare` leaves out those that occur as often as a shorter one that they begin with, and so lie over it.
 
     Returns:
         The roots of a forest; every node occurs in the corpus, every leaf is a whole n-gram.
@@ -55,6 +57,8 @@ def query_ngrams(index: Index, query: str, max_words: int) -> list[NgramNode]:
             if (ranges[:, 1] > ranges[:, 0]).any():
                 nodes[prefix] = NgramNode(prefix[-1], ranges, whole=prefix in sequences)
                 nodes[prefix[:-1]].children.append(nodes[prefix])
+    if spare:
+        _spare(root, 0)
     return _pruned(root).children
 
 
@@ -78,6 +82,14 @@ def _pruned(node: NgramNode) -> NgramNode:
     return node
 
 
+def _spare(node: NgramNode, count: int) -> None:
+    """Let no node be whole that occurs `count` times, as often as the last whole one above it."""
+    for child in node.children:
+        its = int((child.ranges[:, 1] - child.ranges[:, 0]).sum())
+        child.whole &= its != count
+        _spare(child, its if child.whole else count)
+
+
 class Forced(NamedTuple):
     """A prefix of the query's n-grams."""
 
@@ -97,15 +109,15 @@ class Scored(NamedTuple):
     ranges: Ints  # [n_segments, 2]
 
 
-def forced_roots(index: Index, queries: Sequence[tuple[int, str]], max_words: int) -> list[Forced]:
+def forced_roots(
+    index: Index, queries: Sequence[tuple[int, str]], max_words: int, spare: bool = False
+) -> list[Forced]:
     """The n-grams of each query [job, text], all under one node without a symbol, in the rows of the jobs."""
     if not max_words:
         return []
+    forests = [(job, query_ngrams(index, text, max_words, spare)) for job, text in queries]
     return [
-        Forced(
-            job, job, NgramNode(-1, index.everything, children=query_ngrams(index, text, max_words)), (), 0.0
-        )
-        for job, text in queries
+        Forced(job, job, NgramNode(-1, index.everything, children=forest), (), 0.0) for job, forest in forests
     ]
 
 
@@ -137,12 +149,15 @@ def extensions_of(forced: Sequence[Forced], n_vocabulary: int) -> Extensions:
     return Extensions([prefix for prefix, _ in found], [child for _, child in found])
 
 
-def extended(extensions: Extensions, logprobs: Floats) -> tuple[list[Scored], list[Forced]]:
+def extended(
+    extensions: Extensions, logprobs: Floats, above: float = -np.inf
+) -> tuple[list[Scored], list[Forced]]:
     """Extend prefixes, now that the model has said how likely that is.
 
     Args:
         extensions: by which tokens; a prefix that is itself an extension comes after it.
         logprobs: of these tokens, float32 [n].
+        above: log-probability up to which n-grams are left out.
 
     Returns:
         The n-grams that are whole, and the prefixes that go on, in the rows of those that they extend.
@@ -155,9 +170,9 @@ def extended(extensions: Extensions, logprobs: Floats) -> tuple[list[Scored], li
         symbols = (*prefix.symbols, child.symbol)
         if (prefix.job, symbols) in known:
             known[prefix.job, symbols] = logprob
-        elif child.children and np.isfinite(logprob):
+        elif child.children and logprob > above:  # -inf: what is impossible
             going.append(Forced(prefix.row, prefix.job, child, symbols, logprob))
-        if child.whole and np.isfinite(logprob):
+        if child.whole and logprob > above:
             whole.append(Scored(prefix.job, symbols, logprob, child.ranges))
     return whole, going
 

@@ -48,7 +48,7 @@ class StubModel:
         self.banned = sorted(banned)
         self.max_tokens = max_tokens
         self.prompts: list[tuple[int, ...]] = []  # all that it was asked, for tests of truncation
-        self.n_steps = 0
+        self.n_steps = self.n_rows = 0
         self._known: dict[tuple[tuple[int, ...], int], Floats] = {}
 
     def start(self, prompts: Sequence[Prompt]) -> StubSession:
@@ -103,6 +103,7 @@ class StubSession:
         self._rows = known[len(self._rows) :]
         assert all(0 <= token < self._model.n_vocabulary for token in tokens.tolist())
         self._model.n_steps += 1
+        self._model.n_rows += len(rows)
         self._check_lengths()
 
     def _check_lengths(self) -> None:
