@@ -96,7 +96,7 @@ def decode(
     texts = [(row, jobs[row].text) for row in bodies.tolist()]
     stopping = Stopping.of(config, index.n_tokens)
     search = _Search(jobs, _constraint(generator, index, config, rule), session, config.beam, stopping)
-    search.run(_first_beams(index, jobs), forced_roots(index, texts, config.query_words, stopping.spare))
+    search.run(_first_beams(index, jobs), forced_roots(index, texts, config.query_words, config.stop))
     keys: list[list[Key]] = [[] for _ in queries]
     for job in jobs:
         keys[job.query].extend(job.keys)
@@ -193,7 +193,7 @@ class _Search:
             beams, parents, tokens = self._grown(beams, best)
             # Beams at the end of their field have no continuations: the model is not asked for any.
             beams, known, living = self._constraint.living(beams, n_vocabulary)
-            whole, going = extended(longer, logprobs, self._stopping.never_used)
+            whole, going = extended(longer, logprobs, self._stopping)
             self._add_query_keys(whole)
             n_nested = n_rows if self._session.nested else 0
             forced, rows, tokens = placed(going, parents[living], tokens[living], n_nested, n_vocabulary)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seal_ir.arrays import Floats, Ints
+from seal_ir.decode.stopping import Stopping
 from seal_ir.index.reader import Index
 from seal_ir.text.symbols import FIRST_TOKEN, to_symbols
 
@@ -25,12 +26,14 @@ class NgramNode:
         ranges: its rows, int64 [n_segments, 2].
         whole: whether the prefix is itself an n-gram of the query.
         children: longer prefixes.
+        rarest: the smallest F of the n-grams below it; 1, which it is not below, where nobody has looked.
     """
 
     symbol: int
     ranges: Ints
     whole: bool = False
     children: list[NgramNode] = field(default_factory=list)
+    rarest: int = 1
 
 
 def query_ngrams(index: Index, query: str, max_words: int, spare: bool = False) -> list[NgramNode]:
@@ -59,7 +62,10 @@ def query_ngrams(index: Index, query: str, max_words: int, spare: bool = False) 
                 nodes[prefix[:-1]].children.append(nodes[prefix])
     if spare:
         _spare(root, 0)
-    return _pruned(root).children
+    root = _pruned(root)
+    if spare:
+        _find_rarest(root)
+    return root.children
 
 
 def _variants(query: str, max_words: int) -> list[str]:
@@ -85,9 +91,21 @@ def _pruned(node: NgramNode) -> NgramNode:
 def _spare(node: NgramNode, count: int) -> None:
     """Let no node be whole that occurs `count` times, as often as the last whole one above it."""
     for child in node.children:
-        its = int((child.ranges[:, 1] - child.ranges[:, 0]).sum())
+        its = _count(child)
         child.whole &= its != count
         _spare(child, its if child.whole else count)
+
+
+def _find_rarest(node: NgramNode) -> None:
+    for child in node.children:
+        _find_rarest(child)
+    below = [_count(child) for child in node.children if child.whole]
+    below += [child.rarest for child in node.children if child.children]
+    node.rarest = min(below, default=1)
+
+
+def _count(node: NgramNode) -> int:
+    return int((node.ranges[:, 1] - node.ranges[:, 0]).sum())
 
 
 class Forced(NamedTuple):
@@ -150,14 +168,14 @@ def extensions_of(forced: Sequence[Forced], n_vocabulary: int) -> Extensions:
 
 
 def extended(
-    extensions: Extensions, logprobs: Floats, above: float = -np.inf
+    extensions: Extensions, logprobs: Floats, stopping: Stopping
 ) -> tuple[list[Scored], list[Forced]]:
     """Extend prefixes, now that the model has said how likely that is.
 
     Args:
         extensions: by which tokens; a prefix that is itself an extension comes after it.
         logprobs: of these tokens, float32 [n].
-        above: log-probability up to which n-grams are left out.
+        stopping: which need not go on.
 
     Returns:
         The n-grams that are whole, and the prefixes that go on, in the rows of those that they extend.
@@ -170,9 +188,9 @@ def extended(
         symbols = (*prefix.symbols, child.symbol)
         if (prefix.job, symbols) in known:
             known[prefix.job, symbols] = logprob
-        elif child.children and logprob > above:  # -inf: what is impossible
+        elif child.children and logprob > stopping.least_for(child.rarest):  # -inf: what is impossible
             going.append(Forced(prefix.row, prefix.job, child, symbols, logprob))
-        if child.whole and logprob > above:
+        if child.whole and logprob > stopping.never_used:
             whole.append(Scored(prefix.job, symbols, logprob, child.ranges))
     return whole, going
 

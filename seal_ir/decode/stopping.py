@@ -23,24 +23,28 @@ class Stopping(NamedTuple):
     """When n-grams stop.
 
     Attributes:
-        never_used: log-probability up to which an n-gram has no weight; -inf: unknown, all may have one.
-        least: log-probability up to which an n-gram does not go on.
+        n_tokens: N; 0: n-grams never stop.
+        least_weight: an n-gram goes on while a key that follows it can have a higher weight.
         retired: occurrences up to which a body n-gram does not go on; 0: all go on.
-        spare: whether n-grams that lie over a heavier one wherever they occur are no keys.
     """
 
-    never_used: float = -math.inf
-    least: float = -math.inf
+    n_tokens: int = 0
+    least_weight: float = 0.0
     retired: int = 0
-    spare: bool = False
 
     @classmethod
     def of(cls, config: DecodeConfig, n_tokens: int) -> Stopping:
         """Of settings, over an index of N = `n_tokens`."""
-        if not config.stop:
-            return cls()
-        never_used = -math.log(max(n_tokens, 1)) - _MARGIN  # no smoothing; with it a weight is lower still
-        return cls(never_used, never_used + config.least_weight, config.retired, spare=True)
+        return cls(n_tokens, config.least_weight, config.retired) if config.stop else cls()
+
+    @property
+    def never_used(self) -> float:
+        """The log-probability up to which no n-gram has a weight."""
+        return _least(1, self.n_tokens, 0.0)
+
+    def least_for(self, count: int) -> float:
+        """The log-probability up to which an n-gram does not go on to keys with F(n) >= `count`."""
+        return _least(count, self.n_tokens, self.least_weight)
 
     def is_key(self, logprobs: Doubles, counts: Ints, before: Ints) -> Bools:
         """Whether n-grams [n] can count.
@@ -51,7 +55,7 @@ class Stopping(NamedTuple):
             before: F of the key by one symbol shorter; 0 where that is no key.
         """
         useful: Bools = logprobs > self.never_used
-        return useful & (counts != before) if self.spare else useful
+        return useful & (counts != before) if self.n_tokens else useful
 
     def going(self, jobs: Ints, logprobs: Doubles, counts: Ints, free: Bools, widths: Ints) -> Ints:
         """Which n-grams [n] go on, of those that could.
@@ -66,5 +70,13 @@ class Stopping(NamedTuple):
         retired = free & (counts <= self.retired) & (self.retired > 0)
         chosen = np.flatnonzero(rank_in_group(jobs) < widths[jobs])
         np.subtract.at(widths, jobs[chosen[retired[chosen]]], 1)
-        found: Ints = chosen[(logprobs[chosen] > self.least) & ~retired[chosen]]
+        found: Ints = chosen[(logprobs[chosen] > self.least_for(1)) & ~retired[chosen]]
         return found
+
+
+def _least(count: int, n_tokens: int, weight: float) -> float:
+    """Log P(n|q) of a key with F(n) = `count` that has this weight at s = 0, where weights are highest."""
+    if count >= n_tokens:  # such a key has no weight, or no N is known
+        return 0.0 if n_tokens else -math.inf
+    odds = weight + math.log(count) - math.log(n_tokens - count) - _MARGIN
+    return -math.log1p(math.exp(-odds)) if odds > -700.0 else odds
