@@ -59,6 +59,11 @@ class DecodeConfig:
             corpus does not hold is dropped afterwards (the paper's ablation).
         rescore: read all keys again in a second forward pass; where the prompts are the same it changes
             nothing but time (the beam has the probabilities already).
+        stop: leave out what no ranking by LM+FM can use (docs/scoring.md); no ranking changes by that.
+        least_weight: with `stop`, n-grams do not go on either whose continuations cannot reach this weight;
+            above 0 rankings may change.
+        retired: with `stop`, body n-grams that occur at most this often do not go on, and keep their place in
+            the beam; above 0 rankings may change.
     """
 
     beam: int = 15
@@ -70,10 +75,18 @@ class DecodeConfig:
     field_steps: int = LONGEST_STEPS
     constrained: bool = True
     rescore: bool = False
+    stop: bool = False
+    least_weight: float = 0.0
+    retired: int = 0
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
         check_least(self, beam=1, field_steps=1, body_steps=0, title_steps=0, query_words=0, unigrams=0)
+        check_least(self, least_weight=0.0, retired=0)
+        _finite(self, "least_weight")
+        if (self.least_weight or self.retired) and not self.stop:
+            name = "least_weight" if self.least_weight else "retired"
+            raise UsageError(f"{name} is {getattr(self, name)}, and stop is off; they go together")
         if not (self.body_steps or self.title_steps or self.fields):
             raise UsageError("nothing is written: body_steps and title_steps are 0 and there are no fields")
         if not self.body_steps and (self.query_words or self.unigrams):
@@ -159,6 +172,14 @@ class RankConfig:
         """What the weights and log-probabilities of keys of a kind are multiplied by."""
         return (self.query_scale, self.query_trust) if kind == QUERY else (1.0, 1.0)
 
+    @property
+    def needs_all_keys(self) -> bool:
+        """Whether it may rank by keys that a decoding with `stop` leaves out."""
+        # With beta = 1 a key may add nothing and take nothing, so that a longer one of lower weight counts.
+        return (
+            self.weight == "lm" or self.length > 0 or (self.score == "intersective" and not self.beta < 1.0)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class SearchConfig:
@@ -190,6 +211,11 @@ class SearchConfig:
             raise UsageError(f"preset {self.preset!r} has score 'intersective' and weight 'lm-fm' only")
         if self.slow_path and self.rank.by_kind:
             raise UsageError(f"preset {self.preset!r} has no {self.rank.by_kind}; leave it out")
+        if decode.stop and (self.slow_path or self.rank.needs_all_keys):
+            raise UsageError(
+                f"stop is on, and preset {self.preset!r} may need every key (weight 'lm', a length, beta 1,"
+                " or a baseline); leave it off"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain JSON values."""
@@ -334,17 +360,19 @@ def covering(configs: list[SearchConfig]) -> DecodeConfig:
     beams = sorted({config.decode.beam for config in configs})
     if len(beams) != 1:
         raise UsageError(f"presets with different beams {beams} cannot share one decoding")
-    if len({(c.slow_path, c.decode.rescore, c.decode.constrained) for c in configs}) != 1:
+    decodes = [config.decode for config in configs]
+    alike = {(d.rescore, d.constrained, d.least_weight, d.retired) for d in decodes}
+    if len(alike) != 1 or len({config.slow_path for config in configs}) != 1:
         names = ", ".join(config.preset for config in configs)
         raise UsageError(
             f"presets {names} cannot share one decoding: 'published', and those with rescore or without the"
-            " constraint, run alone"
+            " constraint, run alone, as do those with other least_weight or retired"
         )
-    decodes = [config.decode for config in configs]
     most = ("body_steps", "title_steps", "query_words", "unigrams", "field_steps")
     return replace(
         decodes[0],
         fields=tuple(dict.fromkeys(name for decode in decodes for name in decode.fields)),
+        stop=all(decode.stop for decode in decodes),
         **{name: max(getattr(decode, name) for decode in decodes) for name in most},
     )
 

@@ -1,8 +1,9 @@
 """Constrained beam search: from queries to keys.
 
 All decodings of a batch (body, title and further fields of every query) and the query's own n-grams advance
-together: one call of the model per step, and a few of the index for all. A beam carries its range, so that
-extending it is one backward-search step; nothing is ever searched from scratch.
+together: one call of the model per step, and a few of the index for all. Where the model can, it reads all
+of these n-grams with the beams' first tokens. A beam carries its range, so that extending it is one step of
+backward search; nothing is ever searched from scratch.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seal_ir.arrays import Floats, Ints, rank_in_group
+from seal_ir.arrays import Floats, Ints
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.constraint import Constraint, CostRule
 from seal_ir.decode.hypotheses import Beams, Candidates
 from seal_ir.decode.prompts import Cut, make_prompt, note_cut, room_for
-from seal_ir.decode.query_ngrams import Forced, Scored, extended, extensions_of, forced_roots
+from seal_ir.decode.query_ngrams import Forced, Scored, extended, extensions_of, forced_roots, placed
+from seal_ir.decode.stopping import Stopping
 from seal_ir.decode.unconstrained import Unconstrained
 from seal_ir.index.engine import Successors
 from seal_ir.index.reader import Index
@@ -92,8 +94,9 @@ def decode(
     found = _first_unigrams(index, first, bodies, config.unigrams)
     unigrams = {jobs[row].query: of_row for row, of_row in zip(bodies.tolist(), found, strict=True)}
     texts = [(row, jobs[row].text) for row in bodies.tolist()]
-    search = _Search(jobs, _constraint(generator, index, config, rule), session, config.beam)
-    search.run(_first_beams(index, jobs), forced_roots(index, texts, config.query_words))
+    stopping = Stopping.of(config, index.n_tokens)
+    search = _Search(jobs, _constraint(generator, index, config, rule), session, config.beam, stopping)
+    search.run(_first_beams(index, jobs), forced_roots(index, texts, config.query_words, config.stop))
     keys: list[list[Key]] = [[] for _ in queries]
     for job in jobs:
         keys[job.query].extend(job.keys)
@@ -159,7 +162,7 @@ def _best_unigrams(first: Successors, logprobs: Floats, n: int) -> Unigrams:
         inside, scores = inside[chosen], scores[chosen]
     order = np.lexsort((inside, -scores))[:n]  # symbols ascend
     inside, scores = inside[order], scores[order]
-    counts = (first.ranges[inside, :, 1] - first.ranges[inside, :, 0]).sum(axis=1)
+    counts = _counts(first.ranges[inside])
     return Unigrams(first.symbols[inside], scores, counts)
 
 
@@ -167,15 +170,22 @@ class _Search:
     """All jobs on their way to their ends; keys are added to them. At first, row j is job j's prompt."""
 
     def __init__(
-        self, jobs: list[_Job], constraint: Constraint | Unconstrained, session: Session, width: int
+        self,
+        jobs: list[_Job],
+        constraint: Constraint | Unconstrained,
+        session: Session,
+        width: int,
+        stopping: Stopping,
     ) -> None:
-        self._jobs, self._constraint, self._session, self._width = jobs, constraint, session, width
+        self._jobs, self._constraint, self._session, self._stopping = jobs, constraint, session, stopping
+        self._widths = np.full(len(jobs), width)
         self._steps = np.array([job.steps for job in jobs])
 
     def run(self, beams: Beams, forced: list[Forced]) -> None:
         """Step until neither beams nor n-grams of the query go on."""
         n_vocabulary = self._session.following.n_vocabulary
         known = self._constraint.known(beams, n_vocabulary)
+        n_rows = len(beams.jobs)
         while len(beams.jobs) or forced:
             following = Sound(self._session.following, partial(self._named, beams, forced))
             longer = extensions_of(forced, n_vocabulary)
@@ -183,31 +193,38 @@ class _Search:
             beams, parents, tokens = self._grown(beams, best)
             # Beams at the end of their field have no continuations: the model is not asked for any.
             beams, known, living = self._constraint.living(beams, n_vocabulary)
-            whole, forced, which = extended(longer, logprobs, len(living))
+            whole, going = extended(longer, logprobs)
             self._add_query_keys(whole)
-            rows = np.concatenate([parents[living], longer.rows[which]])
+            n_nested = n_rows if self._session.nested else 0
+            forced, rows, tokens = placed(going, parents[living], tokens[living], n_nested, n_vocabulary)
             if len(rows):
-                self._session.advance(rows, np.concatenate([tokens[living], longer.tokens[which]]))
+                self._session.advance(rows, tokens)
+                n_rows = len(rows)
 
     def _named(self, beams: Beams, forced: Sequence[Forced], row: int) -> str:
         """What a row of the session is for: a beam, or behind these an n-gram of the query."""
-        jobs = {item.row: item.job for item in forced} | dict(enumerate(beams.jobs.tolist()))
-        return self._jobs[jobs[row]].named(beams.symbols.shape[1] + 1)
+        steps = {item.row: (item.job, len(item.symbols)) for item in forced}
+        steps |= {i: (job, beams.symbols.shape[1]) for i, job in enumerate(beams.jobs.tolist())}
+        job, n_written = steps[row]
+        return self._jobs[job].named(n_written + 1)
 
     def _grown(self, beams: Beams, best: Candidates) -> tuple[Beams, Ints, Ints]:
         """Adds a step's keys to the jobs; the new beams, the rows that they continue and by which tokens."""
         jobs, ends = beams.jobs[best.beams], beams.ends[best.beams]
         symbols = np.concatenate([beams.symbols[best.beams], best.symbols[:, None]], axis=1)
-        ended = best.symbols < FIRST_TOKEN
-        self._add_keys(jobs, symbols, best, np.flatnonzero(ended | (ends == _FREE.end)))
-        going = np.flatnonzero(~ended)
-        going = going[rank_in_group(jobs[going]) < self._width]
-        going = going[self._steps[jobs[going]] > symbols.shape[1]]
+        ended, free, counts = best.symbols < FIRST_TOKEN, ends == _FREE.end, _counts(best.ranges)
+        before = np.where(free & (symbols.shape[1] > 1), _counts(beams.ranges)[best.beams], 0)
+        useful = self._stopping.is_key(best.scores, counts, before)
+        self._add_keys(jobs, symbols, best, np.flatnonzero((ended | free) & useful))
+        going = np.flatnonzero(~ended & (self._steps[jobs] > symbols.shape[1]))
+        going = going[
+            self._stopping.going(jobs[going], best.scores[going], counts[going], free[going], self._widths)
+        ]
         grown = Beams(jobs, ends, symbols, best.scores, best.ranges).chosen(going)
         return grown, best.beams[going], best.tokens[going]
 
     def _add_keys(self, jobs: Ints, symbols: Ints, best: Candidates, which: Ints) -> None:
-        counts = (best.ranges[which, :, 1] - best.ranges[which, :, 0]).sum(axis=1)
+        counts = _counts(best.ranges[which])
         which, counts = which[counts > 0], counts[counts > 0]  # without the constraint not all occur
         columns = (jobs[which], symbols[which], best.scores[which], counts, best.ranges[which])
         for j, written, logprob, count, ranges in zip(*(column.tolist() for column in columns), strict=True):
@@ -217,6 +234,12 @@ class _Search:
 
     def _add_query_keys(self, whole: Sequence[Scored]) -> None:
         for job, ngram, logprob, ranges in whole:
-            count = int((ranges[:, 1] - ranges[:, 0]).sum())
+            count = int(_counts(ranges))
             rows = tuple(Range(lo, hi) for lo, hi in ranges.tolist())
             self._jobs[job].keys.append(Key(ngram, logprob, count, rows, QUERY))
+
+
+def _counts(ranges: Ints) -> Ints:
+    """F of n-grams with ranges [..., n_segments, 2]."""
+    counts: Ints = (ranges[..., 1] - ranges[..., 0]).sum(axis=-1)
+    return counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -33,8 +34,10 @@ class NgramNode:
     children: list[NgramNode] = field(default_factory=list)
 
 
-def query_ngrams(index: Index, query: str, max_words: int) -> list[NgramNode]:
+def query_ngrams(index: Index, query: str, max_words: int, spare: bool = False) -> list[NgramNode]:
     """The n-grams of 1 to `max_words` words of a query, in several capitalisations, that occur.
+
+    `spare` leaves out those that occur as often as a shorter one that they begin with, and so lie over it.
 
     Returns:
         The roots of a forest; every node occurs in the corpus, every leaf is a whole n-gram.
@@ -55,6 +58,8 @@ def query_ngrams(index: Index, query: str, max_words: int) -> list[NgramNode]:
             if (ranges[:, 1] > ranges[:, 0]).any():
                 nodes[prefix] = NgramNode(prefix[-1], ranges, whole=prefix in sequences)
                 nodes[prefix[:-1]].children.append(nodes[prefix])
+    if spare:
+        _spare(root, 0)
     return _pruned(root).children
 
 
@@ -78,6 +83,18 @@ def _pruned(node: NgramNode) -> NgramNode:
     return node
 
 
+def _spare(node: NgramNode, count: int) -> None:
+    """Let no node be whole that occurs `count` times, as often as the last whole one above it."""
+    for child in node.children:
+        its = _count(child)
+        child.whole &= its != count
+        _spare(child, its if child.whole else count)
+
+
+def _count(node: NgramNode) -> int:
+    return int((node.ranges[:, 1] - node.ranges[:, 0]).sum())
+
+
 class Forced(NamedTuple):
     """A prefix of the query's n-grams."""
 
@@ -97,15 +114,15 @@ class Scored(NamedTuple):
     ranges: Ints  # [n_segments, 2]
 
 
-def forced_roots(index: Index, queries: Sequence[tuple[int, str]], max_words: int) -> list[Forced]:
+def forced_roots(
+    index: Index, queries: Sequence[tuple[int, str]], max_words: int, spare: bool = False
+) -> list[Forced]:
     """The n-grams of each query [job, text], all under one node without a symbol, in the rows of the jobs."""
     if not max_words:
         return []
+    forests = [(job, query_ngrams(index, text, max_words, spare)) for job, text in queries]
     return [
-        Forced(
-            job, job, NgramNode(-1, index.everything, children=query_ngrams(index, text, max_words)), (), 0.0
-        )
-        for job, text in queries
+        Forced(job, job, NgramNode(-1, index.everything, children=forest), (), 0.0) for job, forest in forests
     ]
 
 
@@ -137,30 +154,62 @@ def extensions_of(forced: Sequence[Forced], n_vocabulary: int) -> Extensions:
     return Extensions([prefix for prefix, _ in found], [child for _, child in found])
 
 
-def extended(
-    extensions: Extensions, logprobs: Floats, first_row: int
-) -> tuple[list[Scored], list[Forced], Ints]:
+def extended(extensions: Extensions, logprobs: Floats) -> tuple[list[Scored], list[Forced]]:
     """Extend prefixes, now that the model has said how likely that is.
 
     Args:
-        extensions: by which tokens.
+        extensions: by which tokens; a prefix that is itself an extension comes after it.
         logprobs: of these tokens, float32 [n].
-        first_row: where the session's new rows for what goes on begin.
 
     Returns:
-        The n-grams that are whole, the prefixes that go on, and which of `extensions` led to these.
+        The n-grams that are whole, and the prefixes that go on, in the rows of those that they extend.
     """
     whole: list[Scored] = []
     going: list[Forced] = []
-    which: list[int] = []
-    for at, (prefix, child, token_logprob) in enumerate(zip(*extensions, logprobs.tolist(), strict=True)):
-        logprob = prefix.logprob + token_logprob
-        if not np.isfinite(logprob):
-            continue
+    known = {(prefix.job, prefix.symbols): prefix.logprob for prefix in extensions.prefixes}
+    for prefix, child, token_logprob in zip(*extensions, logprobs.tolist(), strict=True):
+        logprob = known[prefix.job, prefix.symbols] + token_logprob
         symbols = (*prefix.symbols, child.symbol)
-        if child.whole:
+        if (prefix.job, symbols) in known:
+            known[prefix.job, symbols] = logprob
+        elif child.children and logprob > -math.inf:  # what is impossible stays so
+            going.append(Forced(prefix.row, prefix.job, child, symbols, logprob))
+        if child.whole and logprob > -math.inf:
             whole.append(Scored(prefix.job, symbols, logprob, child.ranges))
-        if child.children:
-            going.append(Forced(first_row + len(going), prefix.job, child, symbols, logprob))
-            which.append(at)
-    return whole, going, np.array(which, dtype=np.int64)
+    return whole, going
+
+
+class Placed(NamedTuple):
+    """Prefixes in new rows, and what these are: the row that each continues, and by which token."""
+
+    prefixes: list[Forced]
+    rows: Ints
+    tokens: Ints
+
+
+def placed(
+    going: Sequence[Forced], rows: Ints, tokens: Ints, n_nested: int = 0, n_vocabulary: int = 0
+) -> Placed:
+    """Give prefixes new rows behind those of the beams; one that a beam has written too shares its row.
+
+    Args:
+        going: the prefixes, each with the row that it continues.
+        rows: the rows that beams continue.
+        tokens: by which tokens.
+        n_nested: rows that the session has now, if all that extends the prefixes is to be read in one go:
+            then row n_nested + i is new row i. 0: only the prefixes themselves are.
+        n_vocabulary: tokens that the model knows.
+    """
+    taken = {pair: i for i, pair in enumerate(zip(rows.tolist(), tokens.tolist(), strict=True))}
+    prefixes = list(going)
+    for at, prefix in enumerate(prefixes):
+        row = taken.setdefault((prefix.row, prefix.symbols[-1] - FIRST_TOKEN), len(taken))
+        prefixes[at] = prefix._replace(row=row)
+        if n_nested:
+            prefixes += [
+                Forced(n_nested + row, prefix.job, child, (*prefix.symbols, child.symbol), np.nan)
+                for child in prefix.node.children
+                if child.children and child.symbol - FIRST_TOKEN < n_vocabulary
+            ]
+    pairs = np.array(list(taken), dtype=np.int64).reshape(-1, 2)
+    return Placed(prefixes, pairs[:, 0], pairs[:, 1])

@@ -22,6 +22,8 @@ from seal_ir.text.pretrained import BASE_MODEL, find_model
 
 FORMAT = 2
 _MODEL_FILES = (".safetensors", ".bin", ".pt", ".gguf", "config.json", "seal.json", "tokenizer.json")
+# Settings that format 2 did not have at first: switched off they are not in a file's fingerprint.
+_LATER = ("stop", "least_weight", "retired")
 _AGAIN = "encode the topics again with python -m seal_ir.encode"
 
 
@@ -70,6 +72,9 @@ class KeyProvenance:
         """16 hexadecimal digits that every line of the file repeats; the model's name is not in them."""
         values = asdict(self)
         del values["model"]
+        for name in _LATER:
+            if not values["decode"][name]:
+                del values["decode"][name]
         return hashlib.sha256(json_line(values, ascii_only=True, sort_keys=True).encode()).hexdigest()[:16]
 
     def misfit(
@@ -126,7 +131,8 @@ def _serves(name: str, made: Any, wanted: Any, index: Index, config: SearchConfi
 def _needed(config: SearchConfig) -> list[str]:
     """The settings of decoding that change what a config ranks with; others add what it passes over."""
     rank = config.rank
-    needed = ["beam", "constrained", "rescore"]
+    needed = ["beam", "constrained", "rescore", "least_weight", "retired"]
+    needed += ["stop"] if rank.needs_all_keys else []
     needed += ["body_steps"] if BODY in rank.kinds else []
     needed += ["fields", "field_steps"] if config.decode.fields else []
     needed += ["title_steps"] if TITLE in rank.kinds else []
@@ -217,7 +223,7 @@ def _provenance(values: Mapping[str, Any]) -> KeyProvenance | None:
     if not isinstance(decode, dict) or not isinstance(further := decode.get("fields"), list):
         return None
     plain = {name: value for name, value in decode.items() if name != "fields"}
-    if not all(type(value) in (int, bool) for value in plain.values()):
+    if not all(type(value) in (int, bool, float) for value in plain.values()):
         return None
     try:
         config = DecodeConfig(**plain, fields=tuple(map(str, further)))

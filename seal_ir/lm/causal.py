@@ -14,7 +14,7 @@ import torch
 
 from seal_ir.arrays import Ints
 from seal_ir.lm.attention import use_tree_attention
-from seal_ir.lm.kv_cache import KeyValues, Layout, TreeCache
+from seal_ir.lm.kv_cache import KeyValues, Layout, TreeCache, lineage
 from seal_ir.lm.next_tokens import next_tokens
 from seal_ir.lm.protocols import NextTokens, Prompt, cache_keyword
 
@@ -119,11 +119,17 @@ class CausalSession:
         """The distribution of what follows each row."""
         return self._following
 
+    @property
+    def nested(self) -> bool:
+        """See `Session`."""
+        return True
+
     def advance(self, rows: Ints, tokens: Ints) -> None:
-        """Replace the rows: new row i is old row `rows[i]` with `tokens[i]` appended."""
-        self._cache.retire(rows)
+        """Replace the rows: new row i is old row `rows[i]` with `tokens[i]` appended; see `Session`."""
+        roots, depths = lineage(rows, len(self._next_position))
+        self._cache.retire(roots)
         layout = self._cache.branch(rows)
-        positions = self._next_position[rows]
+        positions = self._next_position[roots] + depths
         logits = self._model.forward(tokens, positions, layout, self._cache, np.arange(len(rows)))
         self._following = next_tokens(logits)
         self._next_position = positions + 1

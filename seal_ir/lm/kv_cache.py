@@ -84,12 +84,21 @@ class TreeCache(Cache):
 
     @torch.inference_mode()
     def branch(self, rows: Ints) -> Layout:
-        """The next rows continue present ones [rows]: each sees what that one sees, and itself."""
-        self.prompts, self._written = self.prompts[rows], self._written[rows]
+        """The next rows continue present ones [rows]: each sees what that one sees, and itself.
+
+        Of n present rows, n + j stands for the next row j, which comes before those that continue it.
+        """
+        n = len(self.prompts)
+        roots, depths = lineage(rows, n)
+        self.prompts, self._written = self.prompts[roots], self._written[roots]
         self._free()
         places = self._used[self.prompts] + _slots(self.prompts)
         self._used = self._used + np.bincount(self.prompts, minlength=len(self._used))
-        self._written = np.concatenate([self._written, places[:, None]], axis=1)
+        # Rows that others continue have fewer places behind them than these: their own fills up the rest.
+        new = np.repeat(places[:, None], int(depths.max()) + 1, axis=1)
+        for i in np.flatnonzero(depths).tolist():
+            new[i, : depths[i]] = new[rows[i] - n, : depths[i]]
+        self._written = np.concatenate([self._written, new], axis=1)
         return self._laid_out(self.prompts, places, self._own[self.prompts], self._written)
 
     @torch.inference_mode()
@@ -187,6 +196,14 @@ class TreeCache(Cache):
                 (keys.new_zeros(*shape, *keys.shape[1:]), values.new_zeros(*shape, *values.shape[1:]))
             )
         return self._buffers[layer]
+
+
+def lineage(rows: Ints, n: int) -> tuple[Ints, Ints]:
+    """Of rows that continue n present ones or, from n on, each other: the present row and the depth."""
+    roots, depths = rows.copy(), np.zeros_like(rows)
+    for i in np.flatnonzero(rows >= n).tolist():
+        roots[i], depths[i] = roots[rows[i] - n], depths[rows[i] - n] + 1
+    return roots, depths
 
 
 def _longer(buffer: torch.Tensor, n: int) -> torch.Tensor:

@@ -77,10 +77,16 @@ class Session(Protocol):
         """The distribution of what follows each row."""
         ...
 
+    @property
+    def nested(self) -> bool:
+        """Whether rows may continue others of the same call of `advance`."""
+        ...
+
     def advance(self, rows: Ints, tokens: Ints) -> None:
         """Replace the rows: new row i is old row `rows[i]` with `tokens[i]` appended.
 
-        A row may be continued several times or not at all.
+        A row may be continued several times or not at all. Where the session is `nested`, of n old rows, row
+        n + j stands for new row j, which comes before those that continue it.
         """
         ...
 

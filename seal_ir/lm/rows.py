@@ -55,6 +55,11 @@ class RowsSession:
         """The distribution of what follows each row."""
         return self._following
 
+    @property
+    def nested(self) -> bool:
+        """See `Session`."""
+        return False
+
     @torch.inference_mode()
     def advance(self, rows: Ints, tokens: Ints) -> None:
         """Replace the rows: new row i is old row `rows[i]` with `tokens[i]` appended."""

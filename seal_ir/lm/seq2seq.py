@@ -97,6 +97,11 @@ class Seq2SeqSession:
         """The distribution of what follows each row."""
         return self._following
 
+    @property
+    def nested(self) -> bool:
+        """See `Session`."""
+        return False
+
     def advance(self, rows: Ints, tokens: Ints) -> None:
         """Replace the rows: new row i is old row `rows[i]` with `tokens[i]` appended."""
         index = torch.from_numpy(rows).to(self._encoded.device)
@@ -137,6 +142,11 @@ class TreeSeq2SeqSession:
     def following(self) -> NextTokens:
         """The distribution of what follows each row."""
         return self._following
+
+    @property
+    def nested(self) -> bool:
+        """See `Session`."""
+        return False
 
     def advance(self, rows: Ints, tokens: Ints) -> None:
         """Replace the rows: new row i is old row `rows[i]` with `tokens[i]` appended."""

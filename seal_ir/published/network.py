@@ -32,6 +32,11 @@ class ExpandedSession:
         """The log-probabilities, which all have been moved to numpy."""
         return HostTokens(lambda rows: self._logprobs[rows], self._logprobs.shape[1])
 
+    @property
+    def nested(self) -> bool:
+        """See `Session`."""
+        return False
+
     def advance(self, rows: Ints, tokens: Ints) -> None:
         """Replace the rows: new row i is old row `rows[i]` with `tokens[i]` appended."""
         index = torch.from_numpy(rows).to(self._states.device)

@@ -123,7 +123,8 @@ def _reasons(pipeline: QueryPipeline, keys: QueryKeys, configs: Sequence[SearchC
     """Why the keys of a topic bring no hits: it is tried whether some would without smoothing."""
     for config in configs:
         plain = replace(config, rank=replace(config.rank, smoothing=0.0))
-        counting = [key for key in keys.keys if key.kind in config.rank.kinds]
+        counting = any(key.kind in config.rank.kinds for key in keys.keys)
+        counting = counting or (config.decode.stop and len(keys.unigrams.symbols) > 0)  # left out unweighed
         if config.rank.weight == "lm-fm" and counting and not config.rank.length:
             if pipeline.rank(keys, 1, plain):
                 yield _SMOOTHED

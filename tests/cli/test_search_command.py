@@ -8,10 +8,14 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from seal_ir.config import DecodeConfig, SearchConfig
 from seal_ir.formats.runs.trec import read_run
-from seal_ir.search.__main__ import main
+from seal_ir.records import QueryKeys, Unigrams
+from seal_ir.search.__main__ import _UNLIKELY, _reasons, main
+from seal_ir.search.pipeline import QueryPipeline
 from tests.helpers import tiny
 from tests.helpers.commands import ASCII_LOCALE, Runner, assert_fault, spawn
 from tests.helpers.stub import StubModel
@@ -354,3 +358,16 @@ def test_j4_as_many_hits_as_64_bits_hold(
         assert call(main, *arguments, "--preset", "paper").code == 0
         runs.append((tmp_path / "run").read_bytes())
     assert runs[0] == runs[1] != b""
+
+
+@pytest.mark.parametrize(("stop", "n_unigrams", "told"), [(True, 1, 1), (True, 0, 0), (False, 1, 0)])
+def test_why_a_decoding_that_stopped_brings_no_hits(
+    tiny_index: Path, stop: bool, n_unigrams: int, told: int
+) -> None:
+    """Keys without a weight are not even written then; a query without text has no unigrams either."""
+    config = SearchConfig(decode=DecodeConfig(stop=stop))
+    n = n_unigrams
+    unigrams = Unigrams(np.full(n, 99, np.uint32), np.full(n, -30.0), np.ones(n, np.int64))
+    pipeline = QueryPipeline(tiny_index, tiny.generator(), config=config)
+    reasons = list(_reasons(pipeline, QueryKeys((), unigrams), [config]))
+    assert reasons == [_UNLIKELY] * told

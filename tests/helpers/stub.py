@@ -32,6 +32,7 @@ class StubModel:
         levels: round logits to this many distinct values, so that many candidates tie; 0 for none.
         banned: tokens of probability zero.
         max_tokens: longest prompt and continuation; longer ones raise, as a position table does.
+        nested: whether rows may continue others of the same call.
     """
 
     def __init__(
@@ -41,12 +42,13 @@ class StubModel:
         levels: int = 0,
         banned: Iterable[int] = (),
         max_tokens: int = 1 << 20,
+        nested: bool = True,
     ) -> None:
-        self.n_vocabulary, self.seed, self.levels = n_vocabulary, seed, levels
+        self.n_vocabulary, self.seed, self.levels, self.nested = n_vocabulary, seed, levels, nested
         self.banned = sorted(banned)
         self.max_tokens = max_tokens
         self.prompts: list[tuple[int, ...]] = []  # all that it was asked, for tests of truncation
-        self.n_steps = 0
+        self.n_steps = self.n_rows = 0
         self._known: dict[tuple[tuple[int, ...], int], Floats] = {}
 
     def start(self, prompts: Sequence[Prompt]) -> StubSession:
@@ -84,18 +86,24 @@ class StubSession:
     def following(self) -> HostTokens:
         return HostTokens(self._logprobs, self._model.n_vocabulary)
 
+    @property
+    def nested(self) -> bool:
+        return self._model.nested
+
     def _logprobs(self, rows: Ints) -> Floats:
         known = [self._model.following(*self._rows[row]) for row in rows.tolist()]
         return np.array(known, dtype=np.float32).reshape(-1, self._model.n_vocabulary)
 
     def advance(self, rows: Ints, tokens: Ints) -> None:
         assert len(rows) == len(tokens) > 0
-        self._rows = [
-            (self._rows[row][0], (*self._rows[row][1], token))
-            for row, token in zip(rows.tolist(), tokens.tolist(), strict=True)
-        ]
+        known = list(self._rows)
+        for row, token in zip(rows.tolist(), tokens.tolist(), strict=True):
+            assert self.nested or row < len(self._rows)
+            known.append((known[row][0], (*known[row][1], token)))
+        self._rows = known[len(self._rows) :]
         assert all(0 <= token < self._model.n_vocabulary for token in tokens.tolist())
         self._model.n_steps += 1
+        self._model.n_rows += len(rows)
         self._check_lengths()
 
     def _check_lengths(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seal_ir.config import PRESETS, DecodeConfig
+from seal_ir.config import PRESETS, DecodeConfig, RankConfig
 from seal_ir.decode.beam import decode
 from seal_ir.decode.constraint import CostRule
 from seal_ir.extensions import SDSL
@@ -77,6 +78,7 @@ def cases(draw: st.DrawFn, constrained: bool = True) -> Case:
         seed=draw(st.integers(0, 999)),
         levels=draw(st.sampled_from([0, 0, 1, 4])),
         banned=draw(st.sets(st.integers(0, 4), max_size=2)),
+        nested=draw(st.booleans()),
     )
     config = DecodeConfig(
         beam=draw(st.integers(1, 4)),
@@ -303,3 +305,90 @@ def test_the_scan_engine_of_these_tests_answers_as_sdsl(case: Case) -> None:
         for o in (index.locate([index.find(ngram) for ngram in present]) for index in (scan, sdsl))
     ]
     assert located[0] == located[1]
+
+
+@examples(60)
+@given(case=cases(), n_segments=st.sampled_from([1, 2]))
+def test_reading_the_query_s_ngrams_in_one_go_changes_no_key(case: Case, n_segments: int) -> None:
+    """Key for key; one that a beam has written too shares its row."""
+    index = case.index(n_segments)
+    found = []
+    for nested in (False, True):
+        case.model.nested = nested
+        decoded = decode(case.generator, index, case.queries, case.config)
+        found.append([sorted(map(_whole, item.keys)) for item in decoded.queries])
+        found[-1] += [item.unigrams.logprobs.tolist() for item in decoded.queries]
+    assert found[0] == found[1]
+
+
+def _whole(key: Key) -> tuple[object, ...]:
+    return key.kind, key.symbols, key.logprob, key.count, key.ranges
+
+
+STOPPING = sorted(name for name, it in PRESETS.items() if not (it.slow_path or it.rank.needs_all_keys))
+
+
+@st.composite
+def rank_configs(draw: st.DrawFn) -> RankConfig:
+    """Those of presets, and others under which every key of a stopped decoding that matters is there."""
+    if draw(st.booleans()):
+        return PRESETS[draw(st.sampled_from(STOPPING))].rank
+    kinds = draw(st.sets(st.sampled_from([BODY, QUERY, TITLE, *FURTHER]), min_size=1))
+    return RankConfig(
+        score=draw(st.sampled_from(["max", "intersective"])),
+        kinds=tuple(kinds),
+        alpha=draw(st.sampled_from([0.0, 0.5, 1.0, 2.0])),
+        beta=draw(st.sampled_from([0.0, 0.3, 0.8, 0.99])),
+        smoothing=draw(st.sampled_from([0.0, 0.5, 5.0])),
+        unigrams=draw(st.booleans()),
+        unigram_alpha=draw(st.booleans()),
+        max_count=draw(st.sampled_from([1, 2, 1500])),
+    )
+
+
+@examples(300)
+@given(
+    case=st.booleans().flatmap(cases),
+    n_segments=st.sampled_from([1, 2]),
+    config=rank_configs(),
+    n_hits=st.sampled_from([1, 2, 100]),
+)
+def test_what_stopping_leaves_out_changes_no_ranking(
+    case: Case, n_segments: int, config: RankConfig, n_hits: int
+) -> None:
+    """Documents, scores, and the keys that made them, bit for bit; and what is left are keys of before."""
+    index = case.index(n_segments)
+    everything = decode(case.generator, index, case.queries, case.config).queries
+    stopped = decode(case.generator, index, case.queries, replace(case.config, stop=True)).queries
+    for plain, fewer in zip(everything, stopped, strict=True):
+        assert set(map(_whole, fewer.keys)) <= set(map(_whole, plain.keys))
+        ranked = [rank(index, keys, config, n_hits) for keys in (plain, fewer)]
+        assert ranked[0] == ranked[1]
+
+
+def test_stopping_saves_keys_and_steps() -> None:
+    """Else the test above would hold of a setting that does nothing."""
+    words = ("a", "b", "c", "A", "B", "C")
+    streams = [_stream([], [*words[i:], *words[:i]], []) for i in range(6)] * 40
+    index = StreamIndex(streams, tokenizer=TOKENIZER, engine=SCAN)
+    keys, rows = [], []
+    for settings in ({}, {"stop": True}, {"stop": True, "retired": 200}, {"stop": True, "least_weight": 1.5}):
+        made = generator(TOKENIZER, StubModel(TOKENIZER.n_vocabulary, seed=1))
+        config = DecodeConfig(beam=3, body_steps=6, title_steps=0, query_words=0, **settings)
+        (found,) = decode(made, index, ["a"], config).queries
+        assert isinstance(made.model, StubModel)
+        keys.append(len(found.keys))
+        rows.append(made.model.n_rows)
+    assert keys[0] > keys[1] >= max(keys[2:])
+    assert rows[0] > rows[1] > max(rows[2:])
+
+
+@FEW
+@given(case=cases(), retired=st.integers(1, 3))
+def test_a_retired_ngram_keeps_its_place_and_is_not_continued(case: Case, retired: int) -> None:
+    """So fewer and fewer are, and each key but the first symbol continues one that is more frequent."""
+    config = replace(case.config, stop=True, retired=retired, title_steps=0, fields=(), query_words=0)
+    index = case.index()
+    for found in decode(case.generator, index, case.queries, config).queries:
+        for key in found.keys:
+            assert len(key.symbols) == 1 or oracle.count(case.streams, key.symbols[:-1]) > retired

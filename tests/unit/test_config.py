@@ -90,6 +90,11 @@ def test_the_fast_preset_takes_one_step_and_the_thorough_one_writes_all_there_is
         (RankConfig, "max_count", 0),
         (DecodeConfig, "field_steps", 0),
         (DecodeConfig, "fields", ("title",)),
+        (DecodeConfig, "least_weight", -0.5),
+        (DecodeConfig, "least_weight", math.inf),
+        (DecodeConfig, "least_weight", 2.0),  # without stop
+        (DecodeConfig, "retired", -1),
+        (DecodeConfig, "retired", 1),
     ],
 )
 def test_c9_nonsense_is_refused(kind: type, name: str, value: Any) -> None:
@@ -221,6 +226,39 @@ def test_one_decoding_covers_every_preset() -> None:
     assert covering([preset("lm"), preset("lm-fm")]) == DecodeConfig(unigrams=0)
     with pytest.raises(UsageError, match=r"different beams \[3, 15\]"):
         covering([preset("lm"), SearchConfig(decode=DecodeConfig(beam=3))])
+
+
+@pytest.mark.parametrize(
+    "rank",
+    [
+        {"weight": "lm", "score": "max"},
+        {"length": 3},
+        {"length": 3, "score": "max"},
+        {"beta": 1.0},
+    ],
+)
+def test_stop_where_every_key_may_count(rank: dict[str, Any]) -> None:
+    needy = RankConfig(**rank)
+    SearchConfig(rank=needy)
+    with pytest.raises(UsageError, match="stop is on, and preset 'mine' may need every key"):
+        SearchConfig("mine", DecodeConfig(stop=True), needy)
+    SearchConfig("mine", DecodeConfig(stop=True), RankConfig(beta=1.0, score="max"))
+
+
+def test_stop_is_not_for_the_slow_path() -> None:
+    with pytest.raises(UsageError, match="leave it off"):
+        SearchConfig(decode=DecodeConfig(stop=True), slow_path=True)
+
+
+def test_one_decoding_stops_if_all_stop() -> None:
+    stops = SearchConfig(decode=DecodeConfig(stop=True))
+    assert covering([stops, stops]).stop
+    assert not covering([stops, preset("paper")]).stop
+    for values in ({"retired": 1}, {"least_weight": 2.0}):
+        lossy = SearchConfig(decode=DecodeConfig(stop=True, **values))
+        assert covering([lossy, lossy]) == lossy.decode
+        with pytest.raises(UsageError, match="other least_weight or retired"):
+            covering([lossy, stops])
 
 
 def test_default_kinds() -> None:

@@ -245,6 +245,34 @@ def test_settings_of_decoding_that_do_not_fit(path: Path, index: Index) -> None:
         assert "search with the same settings, or encode the topics again" in told
 
 
+def test_keys_of_a_decoding_that_stopped(index: Index) -> None:
+    """They serve what ranks by LM+FM, with and without; what is lossy serves its own kind only."""
+    made = KeyProvenance.of(index, "stub", "float32", with_decode(SETTINGS, stop=True))
+    usual = KeyProvenance.of(index, "stub", "float32", SETTINGS)
+    assert made.misfit(index, [SETTINGS, PRESETS["paper"], with_decode(SETTINGS, stop=True)]) == ""
+    assert usual.misfit(index, [with_decode(SETTINGS, stop=True), PRESETS["lm"]]) == ""
+    assert made.misfit(index, [PRESETS["lm"]]).startswith("made with stop = True, preset lm has False here")
+    lossy = with_decode(SETTINGS, stop=True, retired=1, least_weight=0.5)
+    assert made.misfit(index, [lossy]).startswith("made with least_weight = 0.0")
+    assert KeyProvenance.of(index, "stub", "float32", lossy).misfit(index, [lossy]) == ""
+
+
+def test_settings_of_later_versions_leave_older_fingerprints(index: Index, tmp_path: Path) -> None:
+    """A file of an earlier version does not name them, and must go on agreeing with itself."""
+    made = KeyProvenance.of(index, "stub", "float32", SETTINGS)
+    write_provenance(tmp_path / "made.json", made)
+    values = json.loads((tmp_path / "made.json").read_text())
+    for name in ("stop", "least_weight", "retired"):
+        del values["decode"][name]
+    (tmp_path / "made.json").write_text(json.dumps(values))
+    assert read_provenance(tmp_path / "made.json") == made
+    lossy = with_decode(SETTINGS, stop=True, retired=1, least_weight=0.5)
+    other = KeyProvenance.of(index, "stub", "float32", lossy)
+    assert other.fingerprint != made.fingerprint
+    write_provenance(tmp_path / "made.json", other)
+    assert read_provenance(tmp_path / "made.json") == other
+
+
 def test_fingerprints_tell_settings_apart(index: Index) -> None:
     made = KeyProvenance.of(index, "stub", "float32", SETTINGS)
     others = [

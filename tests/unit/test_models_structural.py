@@ -115,6 +115,8 @@ STEPS = [
     [2],
 ]
 LAST_ENDS_FIRST = [[0, 1, 2, 3], [0, 0, 1, 2], [3, 1, 0], [1, 1]]
+# Of n rows, n + i is new row i of the same step: chains, branches, and rows behind both that go on.
+NESTED = [[0, 1, 4, 6, 2, 8, 3, 4], [0, 3, 2, 9, 5, 12], [5, 3, 1, 0, 9], [4, 2, 5], [2, 0], [1, 2, 3, 4]]
 
 
 def _check(
@@ -136,7 +138,10 @@ def _check(
         if step is not None:
             tokens = rng.integers(0, VOCABULARY, len(step))
             session.advance(np.array(step), tokens)
-            rows = [(rows[r][0], (*rows[r][1], int(t))) for r, t in zip(step, tokens, strict=True)]
+            known = list(rows)
+            for row, token in zip(step, tokens.tolist(), strict=True):
+                known.append((known[row][0], (*known[row][1], token)))
+            rows = known[len(rows) :]
 
 
 @pytest.mark.parametrize(
@@ -165,6 +170,18 @@ def test_places_that_no_row_sees_any_more_are_used_again(
 def test_the_last_prompt_of_a_tree_may_end_first(networks) -> None:
     network = networks("Llama")
     _check(CausalModel(network), lambda *row: _causal(network, *row), steps=LAST_ENDS_FIRST)
+
+
+@pytest.mark.parametrize("name", sorted(TREES))
+@pytest.mark.parametrize("many", [1, 32])
+def test_rows_of_a_tree_may_continue_others_of_the_same_step(
+    networks, name: str, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree, "_MANY", many)
+    network = networks(name)
+    model = CausalModel(network)
+    assert model.start([Prompt((1,))]).nested
+    _check(model, lambda *row: _causal(network, *row), (2, 2, 3, 0), steps=NESTED)
 
 
 @pytest.mark.parametrize("name", sorted(ROWS | TREES))
