@@ -50,7 +50,7 @@ def said(directory: Path, **options: object) -> list[str]:
 
 def test_a_sound_index(original: Path) -> None:
     files, documents = said(original)
-    assert re.fullmatch(r"11 files, [\d,]+ bytes: every size and checksum agrees", files)
+    assert re.fullmatch(r"13 files, [\d,]+ bytes: every size and checksum agrees", files)
     assert (
         documents
         == "7 documents (all): ids, texts, tokens and places agree, and their raw records are theirs"
