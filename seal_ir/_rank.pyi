@@ -7,6 +7,58 @@ silent copy would hide a slow caller. Everything that takes time releases the GI
 import numpy as np
 from numpy.typing import NDArray
 
+def write_tokens(path: str, symbols: NDArray[np.uint32], starts: NDArray[np.int64], boundary: int) -> None:
+    """Write the token store of a segment's streams.
+
+    Args:
+        path: file to write.
+        symbols: uint32 [n], all streams.
+        starts: int64 [d], where each starts.
+        boundary: what every stream begins with, and nothing else holds.
+
+    Raises:
+        ValueError: the streams are malformed.
+        RuntimeError: the file cannot be written.
+    """
+
+class TokenStores:
+    """The token stores of consecutive segments, mapped into memory; for use from any thread.
+
+    Documents are numbered through, from 0. RuntimeError says that a file is damaged, and which.
+    """
+
+    @staticmethod
+    def open(paths: list[str]) -> TokenStores:
+        """Map the files, in document order; of each the header is checked."""
+
+    @property
+    def n_documents(self) -> int:
+        """Of all files."""
+
+    @property
+    def sizes(self) -> list[tuple[int, int]]:
+        """Documents and tokens of each file."""
+
+    def extract(self, documents: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """Streams of the documents in reading order: offsets int64 [n + 1], symbols uint32 [m].
+
+        Raises:
+            IndexError: there is no such document.
+            RuntimeError: a file is damaged.
+        """
+
+    def value_lengths(self, start: int, end: int, first_only: bool) -> NDArray[np.int64]:
+        """How many values between these symbols have each length, the end included.
+
+        Args:
+            start: symbol before a value.
+            end: symbol after it.
+            first_only: every document has one value, and is read no further than its end.
+
+        Raises:
+            RuntimeError: a file is damaged.
+        """
+
 class Query:
     """The keys of one query; the arrays are held, not copied."""
 
@@ -80,6 +132,14 @@ class Ranking:
         Raises:
             ValueError: `next` named no such document, a located key ends beyond the stream, or the stream
                 holds no key.
+        """
+
+    def score_stored(self, stores: TokenStores, limit: int) -> None:
+        """Score all documents that `next(limit)` names, time after time, from where they are stored.
+
+        Raises:
+            ValueError: they are not stored there, or see `score`.
+            RuntimeError: a file is damaged; names it.
         """
 
     def hits(

@@ -1,4 +1,4 @@
-"""The extension modules of the FM-index engines, built from cpp/; not every build of seal-ir has both."""
+"""The extension modules, built from cpp/; not every build of seal-ir has both FM-index engines."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import Any
 
 from seal_ir.errors import IndexDirError
 
-NATIVE, SDSL = "native", "sdsl"
+NATIVE, SDSL = "native", "sdsl"  # the FM-index engines
+RANK = "rank"  # ranking, and the token stores that it reads
 _INSTALL = {
     NATIVE: "run `make install` again",
     SDSL: "install libsdsl-dev (apt) and run `make install` again",
+    RANK: "run `make install` again",
 }
 
 
 def extension(name: str) -> Any:
-    """The extension module of an engine.
+    """The extension module of this name.
 
     It is found by its name: import-linter would take an import of it for one of the package `seal_ir`.
 

@@ -13,21 +13,6 @@ std::uint32_t MarkBlock::rank(unsigned offset) const {
     return n + static_cast<std::uint32_t>(std::popcount(words[offset / 32] & below));
 }
 
-unsigned bits_for(std::uint64_t largest) {
-    return std::max(1U, static_cast<unsigned>(std::bit_width(largest)));
-}
-
-std::uint64_t packed_words(std::uint64_t n, unsigned width) {
-    return (n * width + 63) / 64;
-}
-
-void pack(std::vector<std::uint64_t>& words, std::uint64_t index, unsigned width, std::uint64_t value) {
-    const std::uint64_t bit = index * width;
-    const std::uint64_t shift = bit % 64;
-    words[bit / 64] |= value << shift;
-    if (shift + width > 64) words[bit / 64 + 1] |= value >> (64 - shift);
-}
-
 Range Documents::extent(std::uint64_t document) const {
     const Range extent{starts_[document], starts_[document + 1]};
     // Also against the directory: a length out of this world would be asked of the allocator.

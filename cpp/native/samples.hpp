@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../engine.hpp"
+#include "../packed.hpp"
 
 namespace seal::native {
 
@@ -26,19 +27,6 @@ struct alignas(64) MarkBlock {
     [[nodiscard]] std::uint32_t rank(unsigned offset) const;
 };
 static_assert(sizeof(MarkBlock) == 64);
-
-/// Integers of `width` bits each, in words of 64 bits, lowest bits first.
-[[nodiscard]] std::uint64_t packed_words(std::uint64_t n, unsigned width);
-[[nodiscard]] unsigned bits_for(std::uint64_t largest);
-void pack(std::vector<std::uint64_t>& words, std::uint64_t index, unsigned width, std::uint64_t value);
-[[nodiscard]] inline std::uint64_t unpack(std::span<const std::uint64_t> words, std::uint64_t index,
-                                          unsigned width) {
-    const std::uint64_t bit = index * width;
-    const std::uint64_t shift = bit % 64;
-    std::uint64_t value = words[bit / 64] >> shift;
-    if (shift + width > 64) value |= words[bit / 64 + 1] << (64 - shift);
-    return value & ((std::uint64_t{1} << width) - 1);
-}
 
 /// Suffixes that are multiples of `rate` are kept, in the order of their rows; a row is marked where
 /// its suffix is. At rate 1 all are kept and there are no marks.

@@ -1,6 +1,9 @@
 // The extension module seal_ir._rank: types, release of the GIL and exceptions, nothing else.
 // The Python side is documented in seal_ir/_rank.pyi.
+#include <nanobind/stl/vector.h>
 #include "../arrays.hpp"
+
+#include "../store/store.hpp"
 #include "cache.hpp"
 #include "ranking.hpp"
 
@@ -9,6 +12,7 @@ namespace {
 using namespace seal;
 using rank::Cache;
 using rank::Ranking;
+using store::TokenStores;
 
 using Floats = Input<double, nb::shape<-1>>;
 using FloatsOut = nb::ndarray<nb::numpy, double, nb::shape<-1>>;
@@ -60,6 +64,11 @@ void score(Ranking& ranking, const Ints& documents, const Ints& offsets, const S
     ranking.score({as_span(documents), as_span(offsets), as_span(symbols)});
 }
 
+void score_stored(Ranking& ranking, const TokenStores& stores, std::size_t limit) {
+    const nb::gil_scoped_release released;
+    ranking.score_stored(stores, limit);
+}
+
 using HitArrays = nb::typed<nb::tuple, IntsOut, FloatsOut, IntsOut, IntsOut, FloatsOut>;
 
 [[nodiscard]] HitArrays hits(const Ranking& ranking) {
@@ -104,11 +113,52 @@ void put(Cache& cache, const Ints& documents, const Ints& offsets, const Symbols
     cache.put({as_span(documents), as_span(offsets), as_span(symbols)});
 }
 
+void write_tokens(const std::string& path, const Symbols& symbols, const Ints& starts,
+                  Symbol boundary) {
+    const nb::gil_scoped_release released;
+    store::write(path, as_span(symbols), as_unsigned(starts), boundary);
+}
+
+[[nodiscard]] std::unique_ptr<TokenStores> open_stores(const std::vector<std::string>& paths) {
+    const nb::gil_scoped_release released;
+    return std::make_unique<TokenStores>(paths);
+}
+
+[[nodiscard]] std::pair<IntsOut, SymbolsOut> extract(const TokenStores& stores, const Ints& documents) {
+    Streams found;
+    {
+        const nb::gil_scoped_release released;
+        found = stores.extract(as_unsigned(documents));
+    }
+    const std::size_t n = found.symbols.size();
+    const std::size_t n_offsets = found.offsets.size();
+    return {as_array<IntsOut>(std::move(found.offsets), {n_offsets}),
+            as_array<SymbolsOut>(std::move(found.symbols), {n})};
+}
+
+[[nodiscard]] IntsOut value_lengths(const TokenStores& stores, Symbol start, Symbol end,
+                                    bool first_only) {
+    std::vector<std::int64_t> counts;
+    {
+        const nb::gil_scoped_release released;
+        counts = stores.value_lengths(start, end, first_only);
+    }
+    return ints(std::move(counts));
+}
+
 }  // namespace
 
 NB_MODULE(_rank, module) {
     // An interactive session ends with results of its own alive: nothing is lost.
     nb::set_leak_warnings(false);
+    module.def("write_tokens", &write_tokens, "path"_a, "symbols"_a.noconvert(), "starts"_a.noconvert(),
+               "boundary"_a);
+    nb::class_<TokenStores>(module, "TokenStores")
+        .def_static("open", &open_stores, "paths"_a)
+        .def_prop_ro("n_documents", &TokenStores::n_documents)
+        .def_prop_ro("sizes", &TokenStores::sizes)
+        .def("extract", &extract, "documents"_a.noconvert())
+        .def("value_lengths", &value_lengths, "start"_a, "end"_a, "first_only"_a);
     nb::class_<QueryIn>(module, "Query")
         .def(nb::init<Symbols, Ints, Floats, Symbols, Floats, double>(), "symbols"_a.noconvert(),
              "offsets"_a.noconvert(), "powers"_a.noconvert(), "unigrams"_a.noconvert(),
@@ -120,6 +170,7 @@ NB_MODULE(_rank, module) {
         .def("next", &next, "limit"_a)
         .def("score", &score, "documents"_a.noconvert(), "offsets"_a.noconvert(),
              "symbols"_a.noconvert())
+        .def("score_stored", &score_stored, "stores"_a, "limit"_a)
         .def("hits", &hits);
     nb::class_<Cache>(module, "Cache")
         .def(nb::init<std::size_t>(), "n_bytes"_a)

@@ -11,6 +11,7 @@ namespace {
 
 // Sums of the same numbers in another order differ by less than this part of them.
 constexpr double kRounding = 1e-12;
+constexpr std::size_t kAhead = 4;  // documents whose memory is on its way while one is scored
 
 std::vector<std::uint32_t> without_rows(const Rows& rows, std::size_t n_keys) {
     const auto& offsets = rows.offsets;
@@ -177,6 +178,30 @@ void Ranking::score(const Texts& texts) {
         const auto first = static_cast<std::size_t>(offsets[i]);
         score_one(*found,
                   texts.symbols.subspan(first, static_cast<std::size_t>(offsets[i + 1]) - first));
+    }
+}
+
+void Ranking::score_stored(const store::TokenStores& stores, std::size_t limit) {
+    const auto n = static_cast<std::int64_t>(stores.n_documents());
+    std::vector<Symbol> stream;
+    while (!next(limit).empty()) {
+        if (pending_.front().document < 0 || pending_.back().document >= n) {
+            throw std::invalid_argument("candidates are documents " +
+                                        std::to_string(pending_.front().document) + " to " +
+                                        std::to_string(pending_.back().document) + ", and " +
+                                        std::to_string(n) + " are stored");
+        }
+        for (std::size_t i = 0; i < pending_.size(); ++i) {
+            if (i + kAhead < pending_.size()) {
+                const auto [store, number] =
+                    stores.find(static_cast<std::uint64_t>(pending_[i + kAhead].document));
+                store.prefetch(number);
+            }
+            const auto [store, number] = stores.find(static_cast<std::uint64_t>(pending_[i].document));
+            stream.clear();
+            store.read(number, stream);
+            score_one(pending_[i], stream);
+        }
     }
 }
 

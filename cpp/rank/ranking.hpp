@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "../store/store.hpp"
 #include "cover.hpp"
 #include "finder.hpp"
 #include "query.hpp"
@@ -54,6 +55,11 @@ class Ranking {
     /// Scores documents that the last `next` named. std::invalid_argument: it named no such document, a
     /// located key lies outside of its text, or the text holds no key.
     void score(const Texts& texts);
+
+    /// All that `next` names, `limit` at a time, read from where they are stored. Throws
+    /// std::runtime_error where these are damaged, std::invalid_argument as `score` does, and where
+    /// they do not hold all candidates.
+    void score_stored(const store::TokenStores& stores, std::size_t limit);
 
     /// The n best, and all that tie with the last of them; by descending score, then document.
     [[nodiscard]] std::vector<Hit> hits() const;

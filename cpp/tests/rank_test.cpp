@@ -1,13 +1,17 @@
 // Test of the ranking core without Python, for the sanitizers: random corpora and keys, every ranking
-// against a scan of all documents, then the same questions from four threads that share one cache. The
-// full suite is tests/property/test_rank.py.
+// against a scan of all documents, then the same questions from four threads that share one cache, and
+// once more from a token store. The full suite is tests/property/test_rank.py.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <random>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -162,13 +166,15 @@ void read(const Case& query, Cache& cache, const std::vector<std::int64_t>& want
     ranking.score(texts);
 }
 
-void check(const Case& query, Cache& cache, bool best_only, bool with_further, std::size_t n_hits) {
+void check(const Case& query, Cache& cache, const seal::store::TokenStores& stores, bool best_only,
+           bool with_further, std::size_t n_hits) {
     const Arrays arrays(query);
     const auto others = with_further ? further(query) : std::vector<std::int64_t>{};
     const auto kind = best_only ? Ranking::Score::kMax : Ranking::Score::kSum;
-    Ranking ranking(
-        {arrays.symbols, arrays.offsets, query.powers, arrays.unigrams, arrays.weights, query.beta},
-        {arrays.row_offsets, arrays.documents, arrays.ends}, others, kind, n_hits);
+    const QueryArrays asked = {arrays.symbols,  arrays.offsets, query.powers,
+                               arrays.unigrams, arrays.weights, query.beta};
+    const Rows rows = {arrays.row_offsets, arrays.documents, arrays.ends};
+    Ranking ranking(asked, rows, others, kind, n_hits);
     while (true) {
         const auto wanted = ranking.next(3);
         if (wanted.empty()) break;
@@ -191,22 +197,54 @@ void check(const Case& query, Cache& cache, bool best_only, bool with_further, s
         for (const Part& part : hits[i].parts) total += part.share;
         require(std::abs(total - hits[i].score) < 1e-9, "parts differ");
     }
+    Ranking again(asked, rows, others, kind, n_hits);
+    again.score_stored(stores, 3);
+    const std::vector<Hit> stored = again.hits();
+    require(stored.size() == hits.size(), "hits of the store are missing");
+    for (std::size_t i = 0; i < hits.size(); ++i) {
+        require(stored[i].document == hits[i].document, "document of the store differs");
+        require(stored[i].score == hits[i].score, "score of the store differs");
+    }
+}
+
+/// The documents, cut into two segments where there are so many.
+seal::store::TokenStores stored(const Case& query, const std::filesystem::path& folder) {
+    const std::size_t cut = query.documents.size() / 2;
+    std::vector<std::string> paths;
+    for (const auto& [first, last] : {std::pair{std::size_t{0}, cut}, {cut, query.documents.size()}}) {
+        Stream symbols;
+        std::vector<std::uint64_t> starts;
+        for (std::size_t d = first; d < last; ++d) {
+            starts.push_back(symbols.size());
+            symbols.insert(symbols.end(), query.documents[d].begin(), query.documents[d].end());
+        }
+        if (starts.empty()) continue;
+        paths.push_back((folder / std::to_string(first)).string());
+        std::filesystem::remove(paths.back());  // what is mapped stays as it was
+        seal::store::write(paths.back(), symbols, starts, 1);
+    }
+    return seal::store::TokenStores(paths);
 }
 
 }  // namespace
 
 int main() {
+    const auto folder =
+        std::filesystem::temp_directory_path() / ("rank_test." + std::to_string(getpid()));
+    std::filesystem::create_directory(folder);
     std::mt19937 source(20);
     for (int round = 0; round < 300; ++round) {
         const Case query = random_case(source);
         Cache cache(round % 3 == 0 ? 0 : 4'000);
+        const seal::store::TokenStores stores = stored(query, folder);
         std::vector<std::jthread> threads;
         for (std::size_t i = 0; i < 4; ++i) {
             threads.emplace_back([&, i] {
                 for (const std::size_t n_hits : {1, 2, 5, 99})
-                    check(query, cache, i >= 2, i % 2 == 1, n_hits);
+                    check(query, cache, stores, i >= 2, i % 2 == 1, n_hits);
             });
         }
     }
+    std::filesystem::remove_all(folder);
     std::puts("rank_test: ok");
 }

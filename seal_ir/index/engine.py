@@ -35,12 +35,17 @@ class EngineSpec:
 
     Attributes:
         name: "native", or "sdsl" (the engine of the paper).
-        layout: how positions are stored: "default", "small" (slower to locate) or "fast" (larger);
-            sdsl has the default only.
+        layout: how positions are stored: "default", "small" (slower to locate, no token store) or "fast"
+            (larger); sdsl has the default only.
     """
 
     name: str = NATIVE
     layout: str = "default"
+
+    @property
+    def stores_tokens(self) -> bool:
+        """Whether tokens are stored beside the FM-index, which gives them back, too, but slowly."""
+        return self.layout != "small"
 
     def __post_init__(self) -> None:
         """Refuse names that mean nothing."""

@@ -18,8 +18,8 @@ from seal_ir.records import BODY, TITLE
 from seal_ir.text.symbols import MAX_FURTHER
 
 MANIFEST = "index.json"
-RAW_FILE = "raw.arrow"
-OLDEST_FORMAT, NEWEST_FORMAT = 1, 4
+RAW_FILE, TOKENS_FILE = "raw.arrow", "tokens.bin"
+OLDEST_FORMAT, NEWEST_FORMAT = 1, 5
 _FIRST_WITH_FURTHER, _FIRST_WITH_LIBRARY = 3, 2  # formats
 FIELDS = (TITLE, BODY)
 # What an engine's module is linked with, as far as its terms bind who passes the module on.
@@ -90,13 +90,21 @@ class Manifest:
     @property
     def has_raw(self) -> bool:
         """Whether the records are kept as they were read."""
-        return all(f"{segment.name}/{RAW_FILE}" in self.files for segment in self.segments)
+        return self._all_have(RAW_FILE)
+
+    @property
+    def has_stores(self) -> bool:
+        """Whether the segments have token stores; they came with format 5, and the layout decides."""
+        return self._all_have(TOKENS_FILE)
 
     @property
     def tokenizer_file(self) -> str:
         """The tokenizer's name among `files`."""
         name = tokenizer_name(self.tokenizer)
         return name if name in self.files else "tokenizer.json"  # formats before 4
+
+    def _all_have(self, name: str) -> bool:
+        return all(f"{segment.name}/{name}" in self.files for segment in self.segments)
 
     def to_json(self) -> str:
         """The text of `index.json`."""

@@ -14,6 +14,7 @@ from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine, open_engine
 from seal_ir.index.manifest import MANIFEST, Manifest, check_bytes, check_files, read_manifest
 from seal_ir.index.segments import ENGINE_FILE
+from seal_ir.index.stores import Stores
 
 Check = Literal["bytes", "sizes"]
 _ATTEMPTS = 100  # generations that may come and go while one is being opened
@@ -28,12 +29,14 @@ class Opened:
         tokenizer: the bytes of the tokenizer's file.
         engines: of the segments, in document order.
         tables: the documents of the segments.
+        stores: their tokens, if all segments have them stored.
     """
 
     manifest: Manifest
     tokenizer: bytes
     engines: list[Engine]
     tables: list[DocumentTable]
+    stores: Stores | None
 
 
 def open_generation(directory: Path, check: Check) -> Opened:
@@ -90,6 +93,7 @@ def _opened(directory: Path, check: Check) -> Opened:
             DocumentTable(directory / part.name, part.n_documents, with_raw=with_raw)
             for part in manifest.segments
         ],
+        Stores(directory, manifest.segments) if manifest.has_stores else None,
     )
 
 

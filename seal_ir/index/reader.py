@@ -43,6 +43,7 @@ class Index:
         directory: where it lies.
         manifest: what it holds.
         n_documents, n_tokens: totals; n_tokens is the N of the weights.
+        stores: the documents' tokens, where they are stored beside the FM-indexes; else these have them.
     """
 
     def __init__(self, directory: str | Path, check: Check = "bytes") -> None:
@@ -68,7 +69,7 @@ class Index:
             warnings.warn(told, stacklevel=2)
         self.n_documents, self.n_tokens = self.manifest.n_documents, self.manifest.n_tokens
         self._engines: list[Engine] = self._opened.engines
-        self._tables = self._opened.tables
+        self._tables, self.stores = self._opened.tables, self._opened.stores
         sizes = [segment.n_documents for segment in self.manifest.segments]
         self._bases = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
@@ -132,7 +133,9 @@ class Index:
             UsageError: the index has no such field.
         """
         if field not in self._lengths:
-            self._lengths[field] = value_lengths(self.find, self.locate, self.marks(field))
+            marks, stores = self.marks(field), self.stores
+            found = stores.value_lengths(marks) if stores else value_lengths(self.find, self.locate, marks)
+            self._lengths[field] = found
         return self._lengths[field]
 
     def start_of(self, symbol: int) -> Ints:
@@ -206,6 +209,11 @@ class Index:
 
     def extract(self, documents: Ints) -> tuple[Ints, Symbols]:
         """Offsets int64 [n + 1] and concatenated streams uint32 [m] of documents int64 [n]."""
+        self._segment_of(documents)  # refuses what does not exist
+        return self.stores.extract(documents) if self.stores else self.extract_indexed(documents)
+
+    def extract_indexed(self, documents: Ints) -> tuple[Ints, Symbols]:
+        """`extract` from the FM-indexes, at a step a token, be there stores or not."""
         segment = self._segment_of(documents)
         if len(self._engines) == 1:
             return self._engines[0].extract(documents)

@@ -21,7 +21,9 @@ from seal_ir.errors import IndexDirError
 from seal_ir.formats.io.json_text import json_line
 from seal_ir.index.documents import DocumentWriter
 from seal_ir.index.engine import EngineSpec, build_engine
+from seal_ir.index.manifest import TOKENS_FILE
 from seal_ir.index.memory import MAX_NARROW, Size
+from seal_ir.index.stores import write_store
 from seal_ir.records import Document
 
 ENGINE_FILE = "fm.bin"
@@ -84,7 +86,7 @@ class SegmentWriter:
 def build_segment(
     folder: Path, temporary: Path, spec: EngineSpec, progress: Callable[[str], None] = lambda phase: None
 ) -> None:
-    """Build the FM-index of the documents that a `SegmentWriter` has collected in `folder`.
+    """Build FM-index and token store of the documents that a `SegmentWriter` has collected in `folder`.
 
     Args:
         folder: the segment's folder.
@@ -98,10 +100,11 @@ def build_segment(
     """
     streams, lengths = folder / _STREAMS, folder / _LENGTHS
     sizes = np.fromfile(lengths, dtype=np.int64)
-    starts = np.cumsum(sizes) - sizes
-    build_engine(
-        spec, folder / ENGINE_FILE, np.fromfile(streams, dtype=np.uint32), starts, temporary, progress
-    )
+    starts, symbols = np.cumsum(sizes) - sizes, np.fromfile(streams, dtype=np.uint32)
+    build_engine(spec, folder / ENGINE_FILE, symbols, starts, temporary, progress)
+    if spec.stores_tokens:
+        progress("storing tokens")
+        write_store(folder / TOKENS_FILE, symbols, starts)
     streams.unlink()
     lengths.unlink()
 

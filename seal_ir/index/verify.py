@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from seal_ir.arrays import Symbols
@@ -59,6 +60,8 @@ def verify_index(
 
 def _check_batch(index: Index, numbers: list[int]) -> None:
     streams, documents = index.streams(numbers), index.documents(numbers)
+    if index.stores is not None:
+        _check_stored(index, numbers, streams)
     tokenised_again = tokenised(documents, index.tokenizer, index.manifest.further_fields, lambda *_: None)
     again = [symbols for _, symbols, _ in tokenised_again]
     for i, (number, document, symbols) in enumerate(zip(numbers, documents, streams, strict=True)):
@@ -72,6 +75,14 @@ def _check_batch(index: Index, numbers: list[int]) -> None:
     for number, document, raw in zip(numbers, documents, index.raws(numbers), strict=True):
         if raw is not None and _id_of(raw) != document.id:
             raise _differs(index, number, f"{document.id!r}: its raw record is another's")
+
+
+def _check_stored(index: Index, numbers: list[int], streams: list[Symbols]) -> None:
+    """Whether the stored streams are those of the FM-indexes."""
+    offsets, symbols = index.extract_indexed(np.array(numbers, dtype=np.int64))
+    for i, (number, stored) in enumerate(zip(numbers, streams, strict=True)):
+        if symbols[offsets[i] : offsets[i + 1]].tolist() != stored.tolist():
+            raise _differs(index, number, "its stored tokens are not those of its FM-index")
 
 
 def _is_found(index: Index, number: int, symbols: Symbols) -> bool:

@@ -4,8 +4,8 @@
 2. Candidates are the documents that hold a rare key, F(n) <= max_count, and where these are too few those of
    frequent keys, found in pieces of their rows: memory does not depend on how often a key occurs.
 3. Candidates are read in batches, by descending bound on their scores, until no bound reaches the n-th best
-   score. Frequent keys and unigrams are found in their texts, and every score is exact. Texts come from
-   memory where they were read before, else from the index.
+   score. Frequent keys and unigrams are found in their texts, and every score is exact. Texts come from the
+   index's token stores; where it has none, from memory if they were read before, else from the FM-index.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ import numpy as np
 
 from seal_ir.arrays import Ints, Symbols
 from seal_ir.config import RankConfig
+from seal_ir.index.directory import damaged
 from seal_ir.index.engine import pieces
 from seal_ir.index.reader import Index
+from seal_ir.index.stores import sound_files
 from seal_ir.processes import OwnOfProcess
 from seal_ir.rank.compiled import Cache, Query, Ranking
 from seal_ir.rank.weights import Matched, WeightedQuery, weigh
@@ -38,7 +40,7 @@ _CUT = (
 
 
 class Streams:
-    """Streams of an index's documents, those read last kept in a fixed amount of memory.
+    """Streams of an index's documents, those read last kept in memory where the index has no token stores.
 
     Candidates recur from query to query, and reading one from an FM-index takes a step per token. May be used
     from several threads. A copy, a pickled one and one in a forked process keep texts of their own.
@@ -49,10 +51,12 @@ class Streams:
 
         Args:
             index: whose documents.
-            n_bytes: memory for kept streams, most of it taken as it fills; 0 keeps none.
+            n_bytes: memory for kept streams, most of it taken as it fills; 0 keeps none, nor is anything
+                kept of an index that has stores.
         """
         self._index, self._n_bytes = index, n_bytes
-        self._cache = OwnOfProcess(lambda: Cache(n_bytes) if n_bytes else None)
+        keeps = n_bytes > 0 and index.stores is None
+        self._cache = OwnOfProcess(lambda: Cache(n_bytes) if keeps else None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Streams, (self._index, self._n_bytes)
@@ -95,15 +99,30 @@ def rank(
         config: how keys become scores.
         n_hits: length of the list.
         streams: texts of this index that were read before, shared by all queries; default: none are kept.
+            Not asked where the index has token stores.
+
+    Raises:
+        IndexDirError: a file of the index turns out to be damaged.
     """
     keys = weigh(query_keys, config, index.n_tokens)
     query = WeightedQuery.of(keys, query_keys.unigrams, config, index.n_tokens)
     ranking = _ranking(index, query, config, n_hits)
-    texts = streams or Streams(index, n_bytes=0)
-    while len(documents := ranking.next(_BATCH)):
-        for part in texts.read(documents):
-            ranking.score(*part)
+    try:
+        _score(ranking, index, streams or Streams(index, n_bytes=0))
+    except ValueError as error:  # texts in which keys are not where the index says
+        raise damaged(index.directory, error) from error
     return _ranked(ranking, query, n_hits, index.docid)
+
+
+def _score(ranking: Ranking, index: Index, streams: Streams) -> None:
+    """Read candidates, until no other can be among the best."""
+    if index.stores is not None:
+        with sound_files():
+            ranking.score_stored(index.stores.compiled, _BATCH)
+        return
+    while len(documents := ranking.next(_BATCH)):
+        for part in streams.read(documents):
+            ranking.score(*part)
 
 
 def _ranking(index: Index, query: WeightedQuery, config: RankConfig, n_hits: int) -> Ranking:

@@ -107,7 +107,7 @@ def use_published_engine(index: Index) -> None:
             return
         starts = np.load(path.with_suffix(".npy"))
         engines.append(PublishedEngine(engine, _sdsl().Baseline.open(str(path)), starts))
-    index._engines = engines
+    index._engines, index.stores = engines, None
     bases = index._bases.tolist()
 
     def locate_row(segment: int, row: int) -> tuple[int, int]:

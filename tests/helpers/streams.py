@@ -107,6 +107,7 @@ class StreamIndex(Index):
         self._engines: list[Any] = [ENGINES[engine](streams[lo:hi]) for lo, hi in parts]
         self._tables: list[Any] = [_Ids(ids[lo:hi]) for lo, hi in parts]
         self._bases = np.array(cuts, dtype=np.int64)
+        self.stores: Any = None
 
 
 def _sdsl(streams: Sequence[Sequence[int]]) -> Any:

@@ -26,11 +26,13 @@ FILES = [
     "segment-000000/by_id.npy",
     "segment-000000/texts.arrow",
     "segment-000000/raw.arrow",
+    "segment-000000/tokens.bin",
     "segment-000001/fm.bin",
     "segment-000001/ids.arrow",
     "segment-000001/by_id.npy",
     "segment-000001/texts.arrow",
     "segment-000001/raw.arrow",
+    "segment-000001/tokens.bin",
     "tokenizer.json",
 ]
 
@@ -173,17 +175,17 @@ def test_d6_a_manifest_edited_by_hand(directory: Path, values: dict[str, Any]) -
 
 
 FORMATS = {
-    "0": "0, this program reads 1 to 4; rebuild it",
-    "-1": "-1, this program reads 1 to 4; rebuild it",
-    "5": "5, this program reads 1 to 4; update this program, or rebuild it",
-    "1" + "0" * 5000: "1" + "0" * 56 + "..., this program reads 1 to 4; update this program, or rebuild it",
-    '"2"': "'2' is no whole number, this program reads 1 to 4; rebuild it",
-    "2.0": "2.0 is no whole number, this program reads 1 to 4; rebuild it",
-    "1e999": "inf is no whole number, this program reads 1 to 4; rebuild it",
-    "NaN": "nan is no whole number, this program reads 1 to 4; rebuild it",
-    "true": "True is no whole number, this program reads 1 to 4; rebuild it",
-    "null": "None is no whole number, this program reads 1 to 4; rebuild it",
-    "[1]": "[1] is no whole number, this program reads 1 to 4; rebuild it",
+    "0": "0, this program reads 1 to 5; rebuild it",
+    "-1": "-1, this program reads 1 to 5; rebuild it",
+    "6": "6, this program reads 1 to 5; update this program, or rebuild it",
+    "1" + "0" * 5000: "1" + "0" * 56 + "..., this program reads 1 to 5; update this program, or rebuild it",
+    '"2"': "'2' is no whole number, this program reads 1 to 5; rebuild it",
+    "2.0": "2.0 is no whole number, this program reads 1 to 5; rebuild it",
+    "1e999": "inf is no whole number, this program reads 1 to 5; rebuild it",
+    "NaN": "nan is no whole number, this program reads 1 to 5; rebuild it",
+    "true": "True is no whole number, this program reads 1 to 5; rebuild it",
+    "null": "None is no whole number, this program reads 1 to 5; rebuild it",
+    "[1]": "[1] is no whole number, this program reads 1 to 5; rebuild it",
 }
 
 

@@ -50,8 +50,8 @@ def npy(numbers: list[int]) -> bytes:
     )
 
 
-def by_hand(engine: bytes, spec: EngineSpec, corpus: Corpus) -> dict[str, bytes]:
-    """Every file of an index of `DOCUMENTS`, by its name; the engine's comes from elsewhere."""
+def by_hand(engine: bytes, tokens: bytes, spec: EngineSpec, corpus: Corpus) -> dict[str, bytes]:
+    """Every file of an index of `DOCUMENTS`, by its name; those of streams have tests of their own."""
     n_tokens = sum(map(len, corpus.streams))
     ids = [document.id for document in DOCUMENTS]
     lost = [2]  # the one with two spaces
@@ -69,13 +69,14 @@ def by_hand(engine: bytes, spec: EngineSpec, corpus: Corpus) -> dict[str, bytes]
             1024,
             None,
         ),
+        "tokens.bin": tokens,
     }
     sums = "".join(f"{name} {sha256(data)}\n" for name, data in parts.items())
     segment = f"segment-000000-{sha256(sums.encode())[:12]}"
     files = {f"{segment}/{name}": data for name, data in parts.items()}
     files[f"tokenizer.{sha256(DEFINITION.encode())[:8]}.json"] = DEFINITION.encode()
     manifest = {
-        "format": 4,
+        "format": 5,
         "model": "tiny",
         "tokenizer": sha256(DEFINITION.encode()),
         "fields": ["title", "body", *corpus.fields],
@@ -118,7 +119,8 @@ def test_files_made_by_hand_are_those_of_a_build_and_open(
     (segment,) = Index(built).manifest.segments
     expected = content(built)
     spec = EngineSpec(segment.engine, segment.layout)
-    files = by_hand(expected[f"{segment.name}/fm.bin"], spec, corpus)
+    streams = (expected[f"{segment.name}/{name}"] for name in ("fm.bin", "tokens.bin"))
+    files = by_hand(*streams, spec, corpus)
     for name, data in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(data)

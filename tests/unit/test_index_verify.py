@@ -50,7 +50,7 @@ def said(directory: Path, **options: object) -> list[str]:
 
 def test_a_sound_index(original: Path) -> None:
     files, documents = said(original)
-    assert re.fullmatch(r"11 files, [\d,]+ bytes: every size and checksum agrees", files)
+    assert re.fullmatch(r"13 files, [\d,]+ bytes: every size and checksum agrees", files)
     assert (
         documents
         == "7 documents (all): ids, texts, tokens and places agree, and their raw records are theirs"
@@ -168,7 +168,7 @@ def test_statistics(original: Path, tmp_path: Path) -> None:
     assert (values["n_documents"], values["raw"], values["format"], len(values["segments"])) == (
         7,
         True,
-        4,
+        5,
         2,
     )
     assert sum(segment["n_tokens"] for segment in values["segments"]) == values["n_tokens"]
