@@ -101,7 +101,8 @@ class Ranking:
             offsets: int64 [n + 1]; key i was located at `rows[offsets[i]:offsets[i + 1]]`. A key without rows
                 is looked for in the candidates' texts.
             rows: int64 [m, 2], document and exclusive end of each occurrence.
-            further: int64 [d], ascending: candidates that hold no located key, but one of the others.
+            further: int64 [d], ascending: candidates that hold no located key; for `best_only` they must hold
+                one of the others.
             best_only: a document's score is the power of its first key, not the intersective score.
             n_hits: how many documents are wanted, at least 1.
 
@@ -131,7 +132,7 @@ class Ranking:
 
         Raises:
             ValueError: `next` named no such document, a located key ends beyond the stream, or the stream
-                holds no key.
+                holds no key, for `best_only`.
         """
 
     def score_stored(self, stores: TokenStores, limit: int) -> None:

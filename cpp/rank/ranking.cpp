@@ -78,7 +78,7 @@ void Ranking::group(const Rows& rows) {
 }
 
 void Ranking::add(std::span<const std::int64_t> further) {
-    if (!further.empty() && unlocated_.empty()) {
+    if (kind_ == Score::kMax && !further.empty() && unlocated_.empty()) {
         throw std::invalid_argument(std::to_string(further.size()) +
                                     " further documents, and every key was located");
     }
@@ -128,6 +128,7 @@ bool Ranking::needs_text(const Candidate& candidate) const {
 double Ranking::first_score(const Candidate& candidate) {
     if (kind_ == Score::kMax) return candidate.known;
     const auto keys = located(candidate);
+    parts_.clear();
     if (keys.empty()) return 0.0;
     const std::size_t length = std::ranges::max(keys, {}, &Occurrence::end).end;
     return cover_.score(keys, {}, length, parts_);
@@ -209,7 +210,7 @@ void Ranking::score_stored(const store::TokenStores& stores, std::size_t limit) 
 void Ranking::check(const Candidate& candidate, std::span<const Symbol> stream) const {
     const auto known = located(candidate);
     const auto document = [&] { return "document " + std::to_string(candidate.document); };
-    if (known.empty() && keys_.empty()) {
+    if (kind_ == Score::kMax && known.empty() && keys_.empty()) {
         throw std::invalid_argument(document() + " holds no key");
     }
     if (!known.empty() && std::ranges::max(known, {}, &Occurrence::end).end > stream.size()) {

@@ -39,7 +39,7 @@ class Ranking {
     enum class Score { kSum, kMax };  // the intersective score, or the best key's power
 
     /// Candidates are the documents of `rows`, and the `further` ones, ascending, which hold no located
-    /// key and one or more of the others. std::invalid_argument: the arrays do not fit each other.
+    /// key and, for kMax, one or more of the others. std::invalid_argument: the arrays do not fit each other.
     Ranking(const QueryArrays& query, const Rows& rows, std::span<const std::int64_t> further,
             Score kind, std::size_t n_hits);
     Ranking(const Ranking&) = delete;
@@ -53,7 +53,7 @@ class Ranking {
     [[nodiscard]] std::vector<std::int64_t> next(std::size_t limit);
 
     /// Scores documents that the last `next` named. std::invalid_argument: it named no such document, a
-    /// located key lies outside of its text, or the text holds no key.
+    /// located key lies outside of its text, or for kMax the text holds no key.
     void score(const Texts& texts);
 
     /// All that `next` names, `limit` at a time, read from where they are stored. Throws

@@ -77,8 +77,9 @@ def readings(
     for number, (query, query_keys) in enumerate(zip(queries, found, strict=True)):
         by_prompt: dict[str, list[Continuation]] = {}
         for at, key in enumerate(query_keys.keys):
-            kind = BODY if key.kind in _FREE else key.kind
-            by_prompt.setdefault(kind, []).append(Continuation(number, at, _tokens(generator, key)))
+            by_prompt.setdefault(asked_as(key), []).append(
+                Continuation(number, at, tokens_of(generator, key))
+            )
         for kind in sorted(by_prompt):
             continuations = by_prompt[kind]
             reserved = max(room_for(kind, config), *(len(item.tokens) for item in continuations))
@@ -111,7 +112,12 @@ def replaced(found: Sequence[QueryKeys], scores: dict[tuple[int, int], float]) -
     ]
 
 
-def _tokens(generator: Generator, key: Key) -> Tokens:
+def asked_as(key: Key) -> str:
+    """The field whose prompt asks for a key."""
+    return BODY if key.kind in _FREE else key.kind
+
+
+def tokens_of(generator: Generator, key: Key) -> Tokens:
     """What the model writes for a key: nothing for a start, which prompts imply; `title_end` for an end."""
     whole = key.kind not in _FREE
     symbols = key.symbols[1:] if whole and key.symbols[0] < FIRST_TOKEN else key.symbols

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seal_ir.arrays import Ints, Symbols
+from seal_ir.arrays import Doubles, Ints, Symbols
 from seal_ir.config import RankConfig
 from seal_ir.index.directory import damaged
 from seal_ir.index.engine import pieces
@@ -107,11 +107,53 @@ def rank(
     keys = weigh(query_keys, config, index.n_tokens)
     query = WeightedQuery.of(keys, query_keys.unigrams, config, index.n_tokens)
     ranking = _ranking(index, query, config, n_hits)
+    _score_soundly(ranking, index, streams or Streams(index, n_bytes=0))
+    return _ranked(ranking, query, n_hits, index.docid)
+
+
+class Scored(NamedTuple):
+    """Documents with the parts of their scores.
+
+    Attributes:
+        documents: int64 [n], by descending score, then number.
+        scores: float64 [n]; that of row i is the sum of `shares[offsets[i]:offsets[i + 1]]`.
+        offsets: int64 [n + 1].
+        parts: int64 [m], number of a key of the query, or number of keys + number of a unigram.
+        shares: float64 [m].
+    """
+
+    documents: Ints
+    scores: Doubles
+    offsets: Ints
+    parts: Ints
+    shares: Doubles
+
+
+def score_all(
+    index: Index, query: WeightedQuery, config: RankConfig, documents: Ints, streams: Streams
+) -> Scored:
+    """The intersective scores of given documents, whatever they hold: 0 for one that holds nothing.
+
+    Args:
+        index: where the keys' ranges come from.
+        query: what the model wrote, weighed.
+        config: how keys become scores.
+        documents: int64 [n], each once.
+        streams: texts of this index that were read before.
+    """
+    nowhere = np.zeros(len(query.keys) + 1, dtype=np.int64)
+    rows = np.empty((0, 2), dtype=np.int64)
+    n_hits = max(1, len(documents))
+    ranking = Ranking(_arrays(query, config), nowhere, rows, np.sort(documents), False, n_hits)
+    _score_soundly(ranking, index, streams)
+    return Scored(*ranking.hits())
+
+
+def _score_soundly(ranking: Ranking, index: Index, streams: Streams) -> None:
     try:
-        _score(ranking, index, streams or Streams(index, n_bytes=0))
+        _score(ranking, index, streams)
     except ValueError as error:  # texts in which keys are not where the index says
         raise damaged(index.directory, error) from error
-    return _ranked(ranking, query, n_hits, index.docid)
 
 
 def _score(ranking: Ranking, index: Index, streams: Streams) -> None:
@@ -128,17 +170,17 @@ def _score(ranking: Ranking, index: Index, streams: Streams) -> None:
 def _ranking(index: Index, query: WeightedQuery, config: RankConfig, n_hits: int) -> Ranking:
     """The candidates, none of them read."""
     keys = [item.key for item in query.keys]
-    symbols: Symbols = np.array([s for key in keys for s in key.symbols], dtype=np.uint32)
-    arrays = Query(
-        symbols,
-        _offsets(len(key.symbols) for key in keys),
-        query.powers,
-        query.unigrams.symbols,
-        query.unigram_weights,
-        config.beta,
-    )
     found = find_candidates(index, keys, config.max_count, n_hits)
-    return Ranking(arrays, found.offsets, found.rows, found.further, config.score == "max", n_hits)
+    best_only = config.score == "max"
+    return Ranking(_arrays(query, config), found.offsets, found.rows, found.further, best_only, n_hits)
+
+
+def _arrays(query: WeightedQuery, config: RankConfig) -> Query:
+    keys = [item.key for item in query.keys]
+    symbols: Symbols = np.array([s for key in keys for s in key.symbols], dtype=np.uint32)
+    offsets = _offsets(len(key.symbols) for key in keys)
+    unigrams = query.unigrams.symbols
+    return Query(symbols, offsets, query.powers, unigrams, query.unigram_weights, config.beta)
 
 
 class Candidates(NamedTuple):

@@ -1,4 +1,4 @@
-"""`python -m seal_ir.train`: `data` makes a training set, `fit` trains on it, `convert` takes fairseq's."""
+"""`python -m seal_ir.train`: `data` makes sets, `fit` and `rank` train, `convert` takes fairseq's models."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import sys
 from seal_ir.command import CommandParser, run
 from seal_ir.errors import UsageError
 
-_USAGE = """usage: python -m seal_ir.train {data,fit,convert} [options]
+_USAGE = """usage: python -m seal_ir.train {data,fit,rank,convert} [options]
 
   data     make a training set of questions and passages, or of a bare collection
   fit      train a model on it
+  rank     train a model further, so that what it writes ranks
   convert  make a model folder of a checkpoint of the published system
 
 `python -m seal_ir.train data --help`, and likewise for the others, lists the options.
@@ -33,12 +34,17 @@ def main(arguments: list[str]) -> int:
         from seal_ir.train.fit.command import main as fit
 
         return fit(arguments[1:])
+    if name == "rank":
+        from seal_ir.train.rank.command import main as rank
+
+        return rank(arguments[1:])
     if name == "convert":
         from seal_ir.train.convert_command import main as convert
 
         return convert(arguments[1:])
     raise UsageError(
-        f"unknown subcommand {name!r}; write `python -m seal_ir.train data`, `... fit` or `... convert`"
+        f"unknown subcommand {name!r}; write `python -m seal_ir.train data`, `... fit`, `... rank` or"
+        " `... convert`"
     )
 
 

@@ -72,7 +72,7 @@ def _flat(streams: Lists) -> tuple[np.ndarray, np.ndarray]:
         (lambda: _ranking(further=(3, 2)), r"further\[1\] is document 2, which is not above the one before"),
         (lambda: _ranking(further=(2, 2)), r"further\[1\] is document 2, which is not above the one before"),
         (lambda: _ranking(further=(0, 4)), r"further\[1\] is document 4, .* or holds a located key"),
-        (lambda: Ranking(_query(), _ints(0, 1, 2), _rows((4, 3), (1, 5)), _ints(2), False, 1), "1 further"),
+        (lambda: Ranking(_query(), _ints(0, 1, 2), _rows((4, 3), (1, 5)), _ints(2), True, 1), "1 further"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(make, message: str) -> None:
@@ -97,12 +97,21 @@ def test_texts_that_were_not_asked_for_are_refused() -> None:
         ranking.score(_ints(1), _ints(0, 4), symbols[:4])
 
 
-@pytest.mark.parametrize("best_only", [False, True])
-def test_a_further_document_without_any_key_is_refused(best_only: bool) -> None:
-    ranking = Ranking(_query(), _ints(0, 0, 0), _rows(), _ints(3), best_only, 1)
+def test_a_further_document_without_any_key_has_no_best_one() -> None:
+    ranking = Ranking(_query(), _ints(0, 0, 0), _rows(), _ints(3), True, 1)
     assert ranking.next(9).tolist() == [3]
     with pytest.raises(ValueError, match="document 3 holds no key"):
         ranking.score(_ints(3), *_flat([[5, 7, 20, 22 + 1]]))
+
+
+def test_a_further_document_without_any_key_has_the_score_of_its_unigrams() -> None:
+    ranking = Ranking(_query(), _ints(0, 0, 0), _rows(), _ints(3), False, 1)
+    ranking.next(9)
+    ranking.score(_ints(3), *_flat([[5, 7, 20, 22 + 1]]))
+    documents, scores, offsets, parts, shares = ranking.hits()
+    assert documents.tolist() == [3]
+    assert scores[0] == shares.sum()
+    assert len(parts) == offsets[1]
 
 
 def test_arrays_of_other_types_are_refused() -> None:

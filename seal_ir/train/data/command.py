@@ -134,8 +134,8 @@ def main(arguments: list[str]) -> int:
     _keep_pipes(args)
     options = settings_of(args, ExampleOptions)
     places = Places.from_environment()
-    judged = [(*_found(names, places), SUPERVISED) for names in args.judged]
-    judged += [(*_found(names, places), DISTANT) for names in args.distant]
+    judged = [(*judged_files(names, places), SUPERVISED) for names in args.judged]
+    judged += [(*judged_files(names, places), DISTANT) for names in args.distant]
     exclude = [resolve_topics(name, places) for name in args.exclude]
     if dataset.open_directory(args.output, _settings(args, options, judged, exclude)):
         sys.stderr.write("complete already\n")
@@ -180,7 +180,12 @@ def _bare(args: argparse.Namespace, judged: list[tuple[Path, Path, str]]) -> boo
     return not args.pairs and not judged
 
 
-def _found(names: list[str], places: Places) -> tuple[Path, Path]:
+def judged_files(names: list[str], places: Places) -> tuple[Path, Path]:
+    """The files of topics and judgements, each by a path or a name.
+
+    Raises:
+        UsageError: there are no such judgements.
+    """
     topics, qrels = names
     path = resolve_qrels(qrels, places)
     if path is None:

@@ -7,13 +7,13 @@ import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from seal_ir.command import CommandParser, add_threads, check_options, settings_of
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.outputs import check_parents
 from seal_ir.lm.device import use_threads
 from seal_ir.train.fit.batches import BatchOptions
+from seal_ir.train.fit.dev_source import DevSource
 from seal_ir.train.fit.options import FitOptions
 
 
@@ -93,21 +93,16 @@ def _add_dev(parser: argparse.ArgumentParser) -> None:
 def main(arguments: list[str]) -> int:
     """Train; 0 when the model is written."""
     args = _parser().parse_args(arguments)
-    if args.dev_index is None and (args.dev_topics or args.dev_qrels or args.dev_answers):
-        raise UsageError(
-            "--dev-topics, --dev-qrels and --dev-answers need an index to search; give --dev-index"
-        )
-    if args.dev_index is not None and args.dev_topics is None:
-        raise UsageError("--dev-index needs questions to search for; give --dev-topics")
+    dev = dev_source(args)
     check_options(args, threads=1, dev_steps=1)
-    _check_installed(["datasets", "matplotlib"] + (["peft"] if args.lora else []))
+    check_installed(["datasets", "matplotlib"] + (["peft"] if args.lora else []))
     check_parents(args.output)
     options, batches = settings_of(args, FitOptions), settings_of(args, BatchOptions)
     use_threads(args.threads)
     from seal_ir.lm.load import quiet_transformers
     from seal_ir.train.fit.run import FitPlan, fit
 
-    plan = FitPlan(args.model, args.data, args.output, options, batches, _dev_source(args), args.dev_data)
+    plan = FitPlan(args.model, args.data, args.output, options, batches, dev, args.dev_data)
     with quiet_transformers():
         done = fit(plan, resume=args.resume)
     if int(os.environ.get("RANK", "0")) == 0:  # under torchrun, one process speaks for all
@@ -122,17 +117,31 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _check_installed(names: list[str]) -> None:
+def check_installed(names: list[str]) -> None:
+    """Refuse to begin without packages that are needed later.
+
+    Raises:
+        UsageError: one is not installed.
+    """
     missing = [name for name in names if find_spec(name) is None]
     if missing:
         raise UsageError(f"{', '.join(missing)} must be installed for this: pip install 'seal-ir[train]'")
 
 
-def _dev_source(args: argparse.Namespace) -> Any:
+def dev_source(args: argparse.Namespace) -> DevSource | None:
+    """Where the dev retrieval metric is measured; None where it is not asked for.
+
+    Raises:
+        UsageError: an option goes without another one that is not there.
+    """
+    if args.dev_index is None and (args.dev_topics or args.dev_qrels or args.dev_answers):
+        raise UsageError(
+            "--dev-topics, --dev-qrels and --dev-answers need an index to search; give --dev-index"
+        )
+    if args.dev_index is not None and args.dev_topics is None:
+        raise UsageError("--dev-index needs questions to search for; give --dev-topics")
     if args.dev_index is None:
         return None
-    from seal_ir.train.fit.retrieval import DevSource
-
     return DevSource(
         args.dev_index, args.dev_topics, args.dev_qrels, args.dev_answers, args.dev_queries, args.dev_steps
     )

@@ -12,6 +12,9 @@ from typing import Any
 
 TRAIN_LOSS = "train_loss_smoothed_nats_per_token"
 DEV_LOSS = "dev_loss_nats_per_token"
+RANK_LOSS = (
+    "train_rank_loss"  # cross-entropy in nats a question, or the margin's mean, with the share of text
+)
 RETRIEVAL = "dev_retrieval_"  # begins the names of all that the dev retrieval measures
 
 Log = Sequence[Mapping[str, Any]]
@@ -23,7 +26,7 @@ def curves(log: Log) -> dict[str, list[tuple[int, float]]]:
     for entry in log:
         for name, value in entry.items():
             label = TRAIN_LOSS if name == "loss" else name
-            if label in (TRAIN_LOSS, DEV_LOSS) or label.startswith(RETRIEVAL):
+            if label in (TRAIN_LOSS, DEV_LOSS, RANK_LOSS) or label.startswith(RETRIEVAL):
                 found.setdefault(label, []).append((int(entry["step"]), float(value)))
     return {name: sorted(points, key=lambda point: point[0]) for name, points in found.items()}
 

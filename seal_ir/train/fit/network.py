@@ -44,17 +44,22 @@ class TargetLoss(nn.Module):
 
         Takes what `collate` makes. Both are in nats; the loss is a mean over target tokens.
         """
-        predict, labels = inputs.pop("predict"), inputs.pop("target")
+        labels = inputs.pop("target")
+        logits = self.logits(inputs.pop("predict"), inputs)
+        loss = functional.cross_entropy(logits, labels, label_smoothing=self._smoothing)
+        with torch.no_grad():
+            nats = functional.cross_entropy(logits.detach(), labels, reduction="sum")
+        return {"loss": loss, "nats": nats}
+
+    def logits(self, predict: torch.Tensor, inputs: Mapping[str, Any]) -> torch.Tensor:
+        """Float32 [m, vocabulary], at places of the flattened batch."""
         if self._split:
             hidden = self.network.base_model(**inputs, use_cache=False).last_hidden_state
             logits = self.network.get_output_embeddings()(hidden.flatten(0, 1)[predict])
         else:
             logits = self.network(**inputs, use_cache=False).logits.flatten(0, 1)[predict]
-        logits = logits.float()
-        loss = functional.cross_entropy(logits, labels, label_smoothing=self._smoothing)
-        with torch.no_grad():
-            nats = functional.cross_entropy(logits.detach(), labels, reduction="sum")
-        return {"loss": loss, "nats": nats}
+        found: torch.Tensor = logits.float()
+        return found
 
     def trained(self) -> Iterator[tuple[str, nn.Parameter]]:
         """Names and values of what is trained; tied weights come once."""

@@ -64,7 +64,9 @@ class FitOptions:
             raise UsageError(f"max_minutes is {self.max_minutes}; it must be above 0")
 
 
-def training_arguments(options: FitOptions, folder: Path, *, on_cpu: bool, resumed: bool) -> Any:
+def training_arguments(
+    options: FitOptions, folder: Path, *, on_cpu: bool, resumed: bool, dev_losses: bool = True
+) -> Any:
     """The Trainer's arguments; checkpoints go below the folder."""
     from transformers import TrainingArguments
 
@@ -84,8 +86,8 @@ def training_arguments(options: FitOptions, folder: Path, *, on_cpu: bool, resum
         seed=options.seed,
         save_steps=options.save_steps,
         save_total_limit=2,
-        eval_strategy="steps",
-        eval_on_start=not resumed,  # a resumed run evaluates where an unbroken one does
+        eval_strategy="steps" if dev_losses else "no",
+        eval_on_start=dev_losses and not resumed,  # a resumed run evaluates where an unbroken one does
         eval_steps=options.eval_steps,
         logging_steps=options.log_steps,
         report_to=[],

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seal_ir.config import SearchConfig
 from seal_ir.errors import InputError, UsageError
 from seal_ir.eval.answers import first_ranks, usable
 from seal_ir.eval.texts import bodies_of, index_texts
@@ -19,30 +20,12 @@ from seal_ir.lm.load import wire
 from seal_ir.lm.protocols import Generator
 from seal_ir.records import Query
 from seal_ir.search.searcher import SealSearcher
+from seal_ir.train.fit.dev_source import DevSource
 from seal_ir.train.fit.log import RETRIEVAL
 
 logger = logging.getLogger(__name__)
 
 CUTOFFS = (1, 5, 20, 100)
-
-
-@dataclass(frozen=True, slots=True)
-class DevSource:
-    """Where a dev set comes from; names or paths as in the options.
-
-    Attributes:
-        index: its directory.
-        topics, qrels, answers: files or names; None where they were not given.
-        n_queries: how many questions are taken.
-        every: steps between measurements; None measures before and after training only.
-    """
-
-    index: Path
-    topics: str
-    qrels: str | None
-    answers: str | None
-    n_queries: int
-    every: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +77,19 @@ def load_dev_set(source: DevSource) -> DevSet:
     return DevSet(source.index, chosen, relevant, texts)
 
 
-def dev_retrieval(dev: DevSet, generator: Generator) -> dict[str, float]:
+def dev_retrieval(dev: DevSet, generator: Generator, config: SearchConfig | None = None) -> dict[str, float]:
     """Shares of questions with a relevant passage, and with an answer, among the first k hits.
+
+    Args:
+        dev: the questions.
+        generator: the model.
+        config: how it searches; default: the preset `intersective`.
 
     Returns:
         `dev_retrieval_hits@k` over the questions with judgements, `dev_retrieval_answer_accuracy@k` over
         those with answers, for k in `CUTOFFS`, and `dev_retrieval_questions`.
     """
-    searcher = SealSearcher(dev.index, generator)
+    searcher = SealSearcher(dev.index, generator, config=config)
     ranked = {
         qid: [hit.docid for hit in hits]
         for qid, hits in searcher.batch_search(
@@ -119,14 +107,16 @@ def dev_retrieval(dev: DevSet, generator: Generator) -> dict[str, float]:
     return values
 
 
-def retrieval_of(dev: DevSet, network: Any, start: Generator) -> Callable[[], dict[str, float]]:
+def retrieval_of(
+    dev: DevSet, network: Any, start: Generator, config: SearchConfig | None = None
+) -> Callable[[], dict[str, float]]:
     """A measurement of the network as it is when called; tokenizer and prompts are those of `start`."""
 
     def measure() -> dict[str, float]:
         was_training = network.training
         network.eval()
         try:
-            return dev_retrieval(dev, wire(network, start.tokenizer, start.description))
+            return dev_retrieval(dev, wire(network, start.tokenizer, start.description), config)
         finally:
             network.train(was_training)
 

@@ -21,12 +21,13 @@ from seal_ir.train.data.dataset import further_fields, load_dataset
 from seal_ir.train.data.prompts import TrainingPrompts, training_prompts
 from seal_ir.train.fit.batches import BatchOptions, TrainingSet
 from seal_ir.train.fit.checkpoints import CHECKPOINTS, checkpoint_of
+from seal_ir.train.fit.dev_source import DevSource
 from seal_ir.train.fit.encoding import Encoder
 from seal_ir.train.fit.log import best_step, curves, figures, is_spent
 from seal_ir.train.fit.network import TargetLoss, load_trainable
 from seal_ir.train.fit.options import FitOptions, training_arguments
 from seal_ir.train.fit.result import draw, save_result, write_report
-from seal_ir.train.fit.retrieval import DevSource, load_dev_set, retrieval_of
+from seal_ir.train.fit.retrieval import load_dev_set, retrieval_of
 from seal_ir.train.fit.stopping import Patience, forget, load_best
 from seal_ir.train.fit.stream import Material
 from seal_ir.train.fit.trainer import Clock, Evaluation, SealTrainer, Told

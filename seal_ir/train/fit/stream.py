@@ -47,6 +47,20 @@ class BatchStream(Dataset[list[Group]]):
         return self._chunk[position - self._first]
 
 
+def collation(generator: Generator, network: Any, dtype: torch.dtype, max_tokens: int) -> Collate:
+    """How groups become tensors for a network; the arguments are those of `Material`."""
+    if generator.description.family != CAUSAL:
+        start: list[int] = generator.model.start_tokens  # type: ignore[attr-defined]
+        return lambda groups: collate_pairs(groups, start)
+    if _are_trees(generator, network, max_tokens):
+        return lambda groups: collate_trees(groups, dtype)
+    return collate_rows
+
+
+def _are_trees(generator: Generator, network: Any, max_tokens: int) -> bool:
+    return generator.description.family == CAUSAL and can_hold_trees(network, max_tokens)
+
+
 class Material:
     """A training set ready for one model: streams of its batches, and their collation.
 
@@ -59,17 +73,9 @@ class Material:
     ) -> None:
         """Args: dtype: what the network computes attention in; max_tokens: of an example at most."""
         self._encoder = encoder
-        causal = generator.description.family == CAUSAL
-        self._share = causal and can_hold_trees(network, max_tokens)
+        self._share = _are_trees(generator, network, max_tokens)
         self.cut = CutQueries("", "prompts")
-        self._collate: Collate
-        if not causal:
-            start: list[int] = generator.model.start_tokens  # type: ignore[attr-defined]
-            self._collate = lambda groups: collate_pairs(groups, start)
-        elif self._share:
-            self._collate = lambda groups: collate_trees(groups, dtype)
-        else:
-            self._collate = collate_rows
+        self._collate = collation(generator, network, dtype, max_tokens)
 
     def collate(self, groups: Sequence[Group]) -> dict[str, torch.Tensor]:
         """A batch as the tensors that `TargetLoss` reads."""

@@ -110,14 +110,17 @@ class SealTrainer(Trainer):
 
 
 class Clock(TrainerCallback):
-    """Ends training, with a checkpoint, when its time is up."""
+    """Ends training, with a checkpoint, when its time is up; at a step that is a multiple of `every`."""
 
-    def __init__(self, minutes: float | None) -> None:
+    def __init__(self, minutes: float | None, every: int = 1) -> None:
         self._deadline = None if minutes is None else time.monotonic() + 60 * minutes
+        self._every = every
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         """Ask for a checkpoint and the end."""
-        if self._deadline is not None and any_process(time.monotonic() >= self._deadline):
+        if self._deadline is None or state.global_step % self._every:
+            return control
+        if any_process(time.monotonic() >= self._deadline):
             control.should_save = control.should_training_stop = True
         return control
 

@@ -1,0 +1,169 @@
+"""The loop of rank training: the model writes keys, they rank, and steps are trained on that ranking.
+
+A step's questions depend on the seed and its number only; its keys and candidates on the weights at the
+beginning of its round, too. So checkpoints at beginnings of rounds are all that a run needs to go on as if
+unbroken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seal_ir.arrays import Ints
+from seal_ir.config import DEFAULT_BATCH_SIZE, SearchConfig
+from seal_ir.decode.beam import decode
+from seal_ir.eval.answers import TOKENS
+from seal_ir.index.reader import Index
+from seal_ir.index.value_lengths import fitted
+from seal_ir.lm.protocols import Generator, Tokens
+from seal_ir.rank.ranker import Streams, rank
+from seal_ir.records import QueryKeys
+from seal_ir.train.data.spans import biased_spans
+from seal_ir.train.fit.trees import Encoded
+from seal_ir.train.rank.batch import Reading, items_of, reading
+from seal_ir.train.rank.evidence import Evidence, gather
+from seal_ir.train.rank.loss import Items
+from seal_ir.train.rank.options import RankOptions
+from seal_ir.train.rank.questions import RankQuestion
+
+_SPAN_WORDS, _TEMPERATURE = 10, 1.0  # as `train data` draws them
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a step trains on: sequences by question, and where their log-probabilities belong."""
+
+    groups: list[list[Encoded]]
+    items: Items
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question of a step, with what was drawn for it and what the model wrote."""
+
+    question: RankQuestion
+    positives: tuple[int, ...]
+    negatives: tuple[int, ...]
+    span: Tokens
+    keys: QueryKeys
+    hits: tuple[int, ...]
+
+
+class Rounds:
+    """Steps by number, made a round at a time with the model as it is then."""
+
+    def __init__(
+        self,
+        questions: Sequence[RankQuestion],
+        index: Index,
+        config: SearchConfig,
+        options: RankOptions,
+        wired: Callable[[], Generator],
+        *,
+        n_processes: int = 1,
+    ) -> None:
+        """Make nothing yet.
+
+        Args:
+            questions: to train on.
+            index: to search.
+            config: how keys are written and ranked.
+            options: how many of what.
+            wired: the model as it is when called, ready to decode.
+            n_processes: that share the steps; this one has every n-th.
+        """
+        self._questions, self._index, self._options, self._wired = questions, index, options, wired
+        self._decode, self._rank = fitted(config.decode, index), config.rank
+        self._streams = Streams(index)
+        self._n_processes = n_processes
+        self._round: dict[int, Step] = {}
+
+    def step(self, position: int) -> Step:
+        """The step at a position; the first of a round makes the round."""
+        if position not in self._round:
+            n = self._options.refresh * self._n_processes
+            first = position - position % n
+            self._round = self._made(range(position, first + n, self._n_processes))
+        return self._round[position]
+
+    def _made(self, positions: range) -> dict[int, Step]:
+        generator = self._wired()
+        n = self._options.questions
+        numbers = [
+            _question_numbers(len(self._questions), n, self._options.seed, position) for position in positions
+        ]
+        asked = list(self._asked(generator, np.concatenate(numbers), positions))
+        return {
+            position: self._step(generator, asked[i * n : (i + 1) * n])
+            for i, position in enumerate(positions)
+        }
+
+    def _asked(self, generator: Generator, numbers: Ints, positions: range) -> Iterator[_Asked]:
+        """The questions with their keys and rankings, decoded in batches of like length."""
+        texts = [self._questions[number].text for number in numbers.tolist()]
+        order = np.argsort([len(text) for text in texts], kind="stable")
+        written: dict[int, QueryKeys] = {}
+        for at in range(0, len(order), DEFAULT_BATCH_SIZE):
+            batch = order[at : at + DEFAULT_BATCH_SIZE].tolist()
+            found = decode(generator, self._index, [texts[i] for i in batch], self._decode).queries
+            written.update(zip(batch, found, strict=True))
+        for i, number in enumerate(numbers.tolist()):
+            position = positions[i // self._options.questions]
+            rng = np.random.default_rng([self._options.seed, position, i % self._options.questions])
+            yield self._drawn(generator, self._questions[number], written[i], rng)
+
+    def _drawn(
+        self, generator: Generator, question: RankQuestion, keys: QueryKeys, rng: np.random.Generator
+    ) -> _Asked:
+        options = self._options
+        positives = _draw(question.positives, options.positives, rng)
+        negatives = _draw(question.negatives, options.run_hits, rng)
+        document = self._index.documents([positives[int(rng.integers(len(positives)))]])[0]
+        spans = biased_spans(question.text, document.text, 1, _SPAN_WORDS, _TEMPERATURE, rng)
+        span = tuple(generator.tokenizer.encode_fields(spans)[0]) if spans else ()
+        return _Asked(question, positives, negatives, span, keys, self._hits(keys))
+
+    def _hits(self, keys: QueryKeys) -> tuple[int, ...]:
+        n = self._options.hits
+        ranked = rank(self._index, keys, self._rank, n, streams=self._streams) if n else []
+        return tuple(item.document for item in ranked)
+
+    def _step(self, generator: Generator, asked: Sequence[_Asked]) -> Step:
+        documents = np.unique([n for one in asked for n in (*one.positives, *one.negatives, *one.hits)])
+        bodies = [TOKENS.prepare(document.text) for document in self._index.documents(documents)]
+        evidence = [self._evidence(one, documents, bodies) for one in asked]
+        n_keys = 0 if self._options.first_step else self._options.keys
+        readings: list[Reading] = [
+            reading(generator, one.question.text, known, one.span, self._decode, n_keys)
+            for one, known in zip(asked, evidence, strict=True)
+        ]
+        items = items_of(readings, evidence, [one.span for one in asked])
+        return Step([made.sequences for made in readings], Items(tuple(items)))
+
+    def _evidence(self, one: _Asked, documents: Ints, bodies: Sequence[str]) -> Evidence:
+        telling = [answer for answer in one.question.answers if TOKENS.tells("", answer)]
+        holds = TOKENS.finder("", telling)
+        answering = [int(n) for n, body in zip(documents, bodies, strict=True) if telling and holds(body)]
+        positives = one.question.positives
+        return gather(
+            one.keys, self._rank, self._index.n_tokens, documents, positives, answering, self._streams
+        )
+
+
+def _question_numbers(n_questions: int, n: int, seed: int, position: int) -> Ints:
+    """The n questions of a step, int64 [n]: pass after pass over all, each in an order of its own."""
+    passes, places = np.divmod(np.arange(position * n, (position + 1) * n), n_questions)
+    orders = {
+        number: np.random.default_rng([seed, number]).permutation(n_questions)
+        for number in np.unique(passes).tolist()
+    }
+    return np.array([orders[of][place] for of, place in zip(passes.tolist(), places, strict=True)], np.int64)
+
+
+def _draw(numbers: Sequence[int], n: int, rng: np.random.Generator) -> tuple[int, ...]:
+    if len(numbers) <= n:
+        return tuple(numbers)
+    return tuple(sorted(rng.choice(numbers, size=n, replace=False).tolist()))
