@@ -148,9 +148,7 @@ class Rounds:
         holds = TOKENS.finder("", telling)
         answering = [int(n) for n, body in zip(documents, bodies, strict=True) if telling and holds(body)]
         positives = one.question.positives
-        return gather(
-            one.keys, self._rank, self._index.n_tokens, documents, positives, answering, self._streams
-        )
+        return gather(one.keys, self._rank, self._index, documents, positives, answering, self._streams)
 
 
 def _question_numbers(n_questions: int, n: int, seed: int, position: int) -> Ints:
