@@ -4,6 +4,8 @@ Arrays are C-contiguous numpy arrays of exactly the types named; anything else i
 silent copy would hide a slow caller. Everything that takes time releases the GIL.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,7 +30,7 @@ class TokenStores:
     """
 
     @staticmethod
-    def open(paths: list[str]) -> TokenStores:
+    def open(paths: Sequence[str]) -> TokenStores:
         """Map the files, in document order; of each the header is checked."""
 
     @property

@@ -197,7 +197,8 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _toml(value: Any) -> str:
     """A setting's value as TOML has it; of its numbers, texts and lists JSON's spelling is one."""
-    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+    plain = list(value) if isinstance(value, tuple) else value
+    return json.dumps(plain, ensure_ascii=False, allow_nan=False)
 
 
 def _line(text: str) -> str:
