@@ -89,6 +89,10 @@ class Engine(Protocol):
         """Offsets [n + 1] and the concatenated streams of documents."""
         ...
 
+    def without(self, documents: Ints) -> Engine:
+        """The engine of all documents but these, renumbered; takes a step for each of their symbols."""
+        ...
+
 
 class Successors(NamedTuple):
     """What follows a batch of n-grams: entries [offsets[i], offsets[i + 1]) belong to n-gram i."""
@@ -234,6 +238,10 @@ class CheckedEngine:
     def extract(self, documents: Ints) -> tuple[Ints, Symbols]:
         """See `Engine.extract`."""
         return self._checked(self._engine.extract, documents)
+
+    def without(self, documents: Ints) -> CheckedEngine:
+        """See `Engine.without`."""
+        return CheckedEngine(self._checked(self._engine.without, documents), self._path)
 
     def _checked(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         try:

@@ -9,10 +9,11 @@ from typing import Literal, get_args
 
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.extensions import SDSL
+from seal_ir.index.deletions import LiveTable, live_numbers, read_deleted
 from seal_ir.index.directory import BUILD, REBUILD, damaged
 from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine, open_engine
-from seal_ir.index.manifest import MANIFEST, Manifest, check_bytes, check_files, read_manifest
+from seal_ir.index.manifest import MANIFEST, Manifest, SegmentInfo, check_bytes, check_files, read_manifest
 from seal_ir.index.segments import ENGINE_FILE
 
 Check = Literal["bytes", "sizes"]
@@ -28,12 +29,14 @@ class Opened:
         tokenizer: the bytes of the tokenizer's file.
         engines: of the segments, in document order.
         tables: the documents of the segments.
+
+    Deleted documents are nowhere in there: engines and tables are of the live ones, numbered without them.
     """
 
     manifest: Manifest
     tokenizer: bytes
     engines: list[Engine]
-    tables: list[DocumentTable]
+    tables: list[DocumentTable | LiveTable]
 
 
 def open_generation(directory: Path, check: Check) -> Opened:
@@ -81,16 +84,26 @@ def _opened(directory: Path, check: Check) -> Opened:
     if not trusted <= manifest.files.keys():
         raise damaged(directory / MANIFEST, "a segment has no engine")
     check_files(directory, manifest, manifest.files if check == "bytes" else trusted)
-    with_raw = manifest.has_raw
-    return Opened(
-        manifest,
-        _tokenizer(directory, manifest, check),
-        [open_engine(part.engine, directory / part.name / ENGINE_FILE) for part in manifest.segments],
-        [
-            DocumentTable(directory / part.name, part.n_documents, with_raw=with_raw)
-            for part in manifest.segments
-        ],
-    )
+    tokenizer = _tokenizer(directory, manifest, check)
+    engines: list[Engine] = []
+    tables: list[DocumentTable | LiveTable] = []
+    for part in manifest.segments:
+        folder = directory / part.name
+        engine = open_engine(part.engine, folder / ENGINE_FILE)
+        table = DocumentTable(folder, part.n_documents, with_raw=manifest.has_raw)
+        engines.append(_live_engine(directory, part, engine) if part.deleted else engine)
+        live = live_numbers(part, read_deleted(directory, part)) if part.deleted else None
+        tables.append(table if live is None else LiveTable(table, live))
+    return Opened(manifest, tokenizer, engines, tables)
+
+
+def _live_engine(directory: Path, part: SegmentInfo, engine: Engine) -> Engine:
+    """The engine of a segment's live documents."""
+    live = engine.without(read_deleted(directory, part))
+    if live.n_rows != part.n_live_tokens + 1:
+        told = f"{live.n_rows - 1} tokens of {part.name} are live, not {part.n_live_tokens}"
+        raise damaged(directory / MANIFEST, told)
+    return live
 
 
 def _tokenizer(directory: Path, manifest: Manifest, check: Check) -> bytes:

@@ -88,7 +88,7 @@ WITH_FIELDS = Corpus(
     },
     {1: 4, 2: 4, 3: 2, 4: 2, 5: 3, 6: 3, 16: 3, 17: 4, 18: 6, 19: 4, 20: 4, 21: 3},
 )
-CORPORA = {2: PLAIN, 3: WITH_FIELDS, 4: WITH_FIELDS}
+CORPORA = {2: PLAIN, 3: WITH_FIELDS, 4: WITH_FIELDS, 5: WITH_FIELDS}
 
 
 def symbols_of(text: str) -> list[int]:

@@ -173,17 +173,17 @@ def test_d6_a_manifest_edited_by_hand(directory: Path, values: dict[str, Any]) -
 
 
 FORMATS = {
-    "0": "0, this program reads 1 to 4; rebuild it",
-    "-1": "-1, this program reads 1 to 4; rebuild it",
-    "5": "5, this program reads 1 to 4; update this program, or rebuild it",
-    "1" + "0" * 5000: "1" + "0" * 56 + "..., this program reads 1 to 4; update this program, or rebuild it",
-    '"2"': "'2' is no whole number, this program reads 1 to 4; rebuild it",
-    "2.0": "2.0 is no whole number, this program reads 1 to 4; rebuild it",
-    "1e999": "inf is no whole number, this program reads 1 to 4; rebuild it",
-    "NaN": "nan is no whole number, this program reads 1 to 4; rebuild it",
-    "true": "True is no whole number, this program reads 1 to 4; rebuild it",
-    "null": "None is no whole number, this program reads 1 to 4; rebuild it",
-    "[1]": "[1] is no whole number, this program reads 1 to 4; rebuild it",
+    "0": "0, this program reads 1 to 5; rebuild it",
+    "-1": "-1, this program reads 1 to 5; rebuild it",
+    "6": "6, this program reads 1 to 5; update this program, or rebuild it",
+    "1" + "0" * 5000: "1" + "0" * 56 + "..., this program reads 1 to 5; update this program, or rebuild it",
+    '"2"': "'2' is no whole number, this program reads 1 to 5; rebuild it",
+    "2.0": "2.0 is no whole number, this program reads 1 to 5; rebuild it",
+    "1e999": "inf is no whole number, this program reads 1 to 5; rebuild it",
+    "NaN": "nan is no whole number, this program reads 1 to 5; rebuild it",
+    "true": "True is no whole number, this program reads 1 to 5; rebuild it",
+    "null": "None is no whole number, this program reads 1 to 5; rebuild it",
+    "[1]": "[1] is no whole number, this program reads 1 to 5; rebuild it",
 }
 
 
@@ -205,9 +205,9 @@ def test_d5_j3_keys_of_a_newer_minor_version_are_passed_over_with_a_warning(dire
     known = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
     first, *others = known["segments"]
     files = {name: entry | {"crc32": 7} for name, entry in known["files"].items()}
-    segments = [first | {"deleted": "x"}, *others]
+    segments = [first | {"frozen": "x"}, *others]
     edit(directory, segments=segments, files=files, longest={"title": 9}, version=5)
-    told = "what it says of longest, version, segments.deleted, files.crc32 is passed over"
+    told = "what it says of longest, version, segments.frozen, files.crc32 is passed over"
     with pytest.warns(UserWarning, match=told) as warned:
         index = Index(directory)
     assert len(warned) == 1

@@ -75,7 +75,7 @@ def by_hand(engine: bytes, spec: EngineSpec, corpus: Corpus) -> dict[str, bytes]
     files = {f"{segment}/{name}": data for name, data in parts.items()}
     files[f"tokenizer.{sha256(DEFINITION.encode())[:8]}.json"] = DEFINITION.encode()
     manifest = {
-        "format": 4,
+        "format": 5,
         "model": "tiny",
         "tokenizer": sha256(DEFINITION.encode()),
         "fields": ["title", "body", *corpus.fields],

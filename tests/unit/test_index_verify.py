@@ -168,7 +168,7 @@ def test_statistics(original: Path, tmp_path: Path) -> None:
     assert (values["n_documents"], values["raw"], values["format"], len(values["segments"])) == (
         7,
         True,
-        4,
+        5,
         2,
     )
     assert sum(segment["n_tokens"] for segment in values["segments"]) == values["n_tokens"]
