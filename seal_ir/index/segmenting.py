@@ -138,16 +138,14 @@ class Collector:
         """
         document, symbols, exact = item
         full = None
-        if self.open is not None and not self._cutter.fits(self._n_read, self.open.size_with(symbols)):
-            full = self.finish()
-            self._cutter.budget.check(self._n_read)
-        if self.open is None:
+        writer = self.open
+        if writer is None or not self._cutter.fits(self._n_read, writer.size_with(symbols)):
+            if writer is not None:
+                self._cutter.budget.check(self._n_read)
             self._cutter.check(document, self._n_read, self._size_alone(symbols))
-            path = self._folder / f"segment-{self._number:06d}"
-            cutter = self._cutter
-            self.open = SegmentWriter(path, cutter.budget.n_symbols, store_raw=cutter.store_raw)
-            self._number = (self._number + 1) % _NUMBERS
-        self.open.add(document, symbols, self.open.size_with(symbols), exact=exact)
+            full = self.finish()
+            writer = self.open = self._begun()
+        writer.add(document, symbols, writer.size_with(symbols), exact=exact)
         self._n_read += 1
         return full
 
@@ -166,6 +164,11 @@ class Collector:
         """Close the files of a segment that will not be finished."""
         if self.open is not None:
             self.open.abandon()
+
+    def _begun(self) -> SegmentWriter:
+        path = self._folder / f"segment-{self._number:06d}"
+        self._number = (self._number + 1) % _NUMBERS
+        return SegmentWriter(path, self._cutter.budget.n_symbols, store_raw=self._cutter.store_raw)
 
     def _size_alone(self, symbols: Symbols) -> Size:
         """What a segment of one document would hold."""

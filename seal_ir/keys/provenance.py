@@ -135,7 +135,7 @@ def _needed(config: SearchConfig) -> list[str]:
 
 
 def text_fingerprint(manifest: Manifest) -> str:
-    """sha256 of what an index's FM-indexes are: the same documents, segments, deletions, engine and layout."""
+    """sha256 of what FM-indexes are: the same documents, segments, deletions, engine and layout."""
     files = []
     for segment in manifest.segments:
         files.append(f"{segment.name}/{ENGINE_FILE}")
