@@ -38,7 +38,7 @@ def next_merge(loads: Sequence[Load], most: int) -> range | None:
     tiers = [_tier(load.live) if 2 * load.live <= most else None for load in loads]
     for tier in sorted({tier for tier in tiers if tier is not None}):
         for run in _runs([known is not None and known <= tier for known in tiers]):
-            if len(run) >= FANOUT:
+            if sum(tiers[at] == tier for at in run) >= FANOUT:
                 return _fitting(run, [load.live for load in loads], most)
     return None
 
