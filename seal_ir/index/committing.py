@@ -68,7 +68,7 @@ def merged(
         home: the index.
         base: its manifest.
         parts: its segments.
-        groups: of all segments; a group of one segment without deletions stays as it is.
+        groups: ascending; segments in none of them stay as they are.
         first: the number of the first new segment.
 
     Raises:
@@ -78,17 +78,18 @@ def merged(
     with home.making() as folder:
         segments: list[SegmentInfo] = []
         made: set[str] = set()
+        end = 0
         for group in groups:
+            segments += [part.info for part in parts[end : group.start]]
+            end = group.stop
             members = parts[group.start : group.stop]
-            if len(members) == 1 and members[0].info.deleted is None:
-                segments.append(members[0].info)
-                continue
             _check_whole(home.directory, base, members)
             items = chain.from_iterable(part.live() for part in members)
             for writer, _ in home.cutter.segments(items, folder, first + len(made)):
                 info = home.build(writer)
                 made.add(info.name)
                 segments.append(info)
+        segments += [part.info for part in parts[end:]]
         return _put(home, folder, base, segments, [], {}, made)
 
 

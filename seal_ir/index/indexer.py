@@ -162,8 +162,7 @@ class SealIndexer:
         with self._lock:
             self._commit()
             while (group := next_merge(self._loads(), self._max_tokens)) is not None:
-                alone = [range(at, at + 1) for at in range(len(self._parts))]
-                self._merge([*alone[: group.start], group, *alone[group.stop :]])
+                self._merge([group])
 
     def merge(self, max_segments: int = 1) -> None:
         """Commit, and rewrite segments: at most so many are left, and no deleted document.
@@ -180,8 +179,8 @@ class SealIndexer:
             self._commit()
             groups = merged_to(self._loads(), most)
             changed = [part.info.deleted is not None for part in self._parts]
-            if any(len(group) > 1 or changed[group.start] for group in groups):
-                self._merge(groups)
+            if rewritten := [group for group in groups if len(group) > 1 or changed[group.start]]:
+                self._merge(rewritten)
 
     def close(self) -> None:
         """Commit and let go of the index. Harmless when that is done already.

@@ -220,6 +220,21 @@ def test_only_what_is_new_is_written(directory: Path) -> None:
     assert text_fingerprint(Index(directory).manifest) != fingerprint  # keys of before mean nothing now
 
 
+def test_merging_small_segments_leaves_the_others_where_they_are(directory: Path) -> None:
+    with SealIndexer(directory, options=BuildOptions(max_segment_tokens=400)) as writer:
+        writer.add(Document(f"n{i}", "", "sea " * 30) for i in range(10))
+        writer.delete(["d2"])
+        writer.commit()
+        first = writer.manifest.segments[0]
+        assert first.deleted is not None
+        for i in range(4):
+            writer.add([Document(f"m{i}", "", "sea")])
+            writer.commit()
+    segments = Index(directory).manifest.segments
+    assert segments[0] == first
+    assert segments[-1].n_documents == 4
+
+
 def test_a_reader_keeps_what_it_has_opened(directory: Path) -> None:
     index = Index(directory)
     with SealIndexer(directory) as writer:
