@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,8 @@ class TableWriter:
 
     def abandon(self) -> None:
         """Close a file that will not be finished; harmless afterwards."""
-        self._sink.close()
+        with suppress(OSError):
+            self._sink.close()
 
     def _flush(self) -> None:
         columns = zip(zip(*self._rows, strict=True), self._schema.types, strict=True)

@@ -155,9 +155,10 @@ class Collector:
         Raises:
             OSError: a file cannot be written.
         """
-        writer, self.open = self.open, None
+        writer = self.open
         if writer is not None:
             writer.close()
+        self.open = None  # not before: what cannot be closed is to be abandoned
         return writer
 
     def abandon(self) -> None:

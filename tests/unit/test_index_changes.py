@@ -19,12 +19,14 @@ from seal_ir.errors import ArgumentError, IndexDirError, InputError, ModelError,
 from seal_ir.index import committing, documents, parts, tiers
 from seal_ir.index.builder import BuildOptions
 from seal_ir.index.directory import LOCK
+from seal_ir.index.engine import EngineSpec
 from seal_ir.index.indexer import SealIndexer
 from seal_ir.index.manifest import MANIFEST, read_manifest
 from seal_ir.index.reader import Index
 from seal_ir.keys.provenance import text_fingerprint
 from seal_ir.records import Document
 from tests.helpers import tiny
+from tests.helpers.disks import full
 from tests.helpers.indexes import content, edit, refused
 
 NEW = Document("new", "New", "Another text of the sea.")
@@ -286,6 +288,37 @@ def test_a_disk_that_fills_while_documents_are_added_or_merged(
         with pytest.raises(IndexDirError, match="No space left on device"), SealIndexer(directory) as writer:
             writer.merge()
     assert ids(directory) == [*OLD, "new"]
+
+
+@pytest.mark.parametrize("engine", ["native", "sdsl"])
+def test_whatever_file_the_disk_has_no_room_for(tmp_path: Path, engine: str) -> None:
+    """Each size of file that fails, one after the other, until the whole commit and its merge fit."""
+    directory, n_failed = tmp_path / "index", 0
+    tiny.build(directory, engine=EngineSpec(engine), store_raw=True)
+    for n_bytes in (0, 100, 300, 600, 900, 1200, 1800, 2500, 4000, 6000, 10**6):
+        before = content(directory)
+        try:
+            with full(n_bytes), SealIndexer(directory) as writer:
+                writer.delete(["d1"])
+                writer.add([NEW, Document("d8", "", "sea " * 200)])
+                writer.commit()
+                before = content(directory)
+                writer.merge()
+        except IndexDirError as error:
+            n_failed += 1
+            assert "\n" not in str(error)
+            assert "cannot" in str(error)
+            assert {n: d for n, d in content(directory).items() if ".building" not in n} == {
+                n: d for n, d in before.items() if not n.startswith((".building", ".lock"))
+            }
+            if "d1" not in ids(directory):  # the commit fitted, and its merge did not
+                break
+        else:
+            break
+    assert n_failed > 3
+    with SealIndexer(directory) as writer:
+        writer.add([Document("d9", "", "sea")])
+    assert "d9" in ids(directory)
 
 
 def test_damage_is_not_merged_into_what_looks_sound(directory: Path) -> None:
