@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,9 @@ from seal_ir.arrays import Ints
 from seal_ir.index.parts import Part
 from seal_ir.index.segmenting import Collector, Cutter, Tokenised
 from seal_ir.index.segments import SegmentWriter
+from seal_ir.records import Document
+
+Wanted = Callable[[str, bool], bool]  # an id, and whether it is there already
 
 
 class Place(NamedTuple):
@@ -154,3 +157,13 @@ class Changes:
         if step.after is not None:
             self._new[step.docid] = step.after
             self.n_added += 1
+
+
+def chosen_of(batch: Iterable[Document], there: Container[str], wanted: Wanted) -> list[Document]:
+    """The documents of a batch that are wanted; of several with an id the last, in its place."""
+    chosen: dict[str, Document] = {}
+    for document in batch:
+        if wanted(document.id, document.id in there or document.id in chosen):
+            chosen.pop(document.id, None)
+            chosen[document.id] = document
+    return list(chosen.values())

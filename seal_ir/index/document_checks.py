@@ -11,6 +11,8 @@ from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.jsonlines import Malformed, parse_object
 from seal_ir.records import Document
 
+Given = Document | Mapping[str, object] | str  # what is a document to `given`
+
 
 def checked(documents: Iterable[Document], fields: Collection[str]) -> Iterator[Document]:
     """The documents, as they are asked for, each of them with texts for texts.
@@ -43,9 +45,7 @@ def _checked(value: object, name: str, fields: Collection[str]) -> Document:
     return Document(docid, title, body, raw, tuple(further))
 
 
-def given(
-    documents: Iterable[Document | Mapping[str, object] | str], fields: Collection[str]
-) -> Iterator[Document]:
+def given(documents: Iterable[Given], fields: Collection[str]) -> Iterator[Document]:
     """Documents of what a caller hands over: each a `Document`, a dict or the text of a JSON object.
 
     Dicts and JSON are read as records of a JSON collection: `id` and `contents`, or `title` and `text`, and

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
-from seal_ir.arguments import path, texts, whole
+from seal_ir.arguments import choice, path, texts, whole
 from seal_ir.errors import IndexDirError, InputError, UsageError, shown
 from seal_ir.formats.io.outputs import remove
 from seal_ir.index.builder import BuildOptions
-from seal_ir.index.changes import Changes
+from seal_ir.index.changes import Changes, Wanted, chosen_of
 from seal_ir.index.committing import committed, merged
-from seal_ir.index.document_checks import given
+from seal_ir.index.document_checks import Given, given
 from seal_ir.index.generations import building
 from seal_ir.index.home import Home, Model, begun, cutter_for
 from seal_ir.index.manifest import Manifest
 from seal_ir.index.parts import opened_parts
 from seal_ir.index.segmenting import PhaseReport, tokenised
-from seal_ir.index.tiers import Load, merged_to, next_merge
-from seal_ir.records import Document
+from seal_ir.index.tiers import loads_of, merged_to, next_merge
 
-Given = Document | Mapping[str, object] | str
 Duplicates = Literal["error", "first", "last"]
 Missing = Literal["error", "skip"]
 _DEFAULTS = BuildOptions()
@@ -114,7 +112,7 @@ class SealIndexer:
             ArgumentError: one of `docs` is no document; names its place.
             IndexDirError: the disk or memory is full.
         """
-        _check_choice("duplicates", duplicates, ("error", "first", "last"))
+        choice(duplicates, "duplicates", ("error", "first", "last"))
         self._put(docs, lambda docid, known: self._on_duplicate(docid, duplicates) if known else True)
 
     def update(self, docs: Iterable[Given]) -> None:
@@ -140,7 +138,7 @@ class SealIndexer:
             InputError: an id is not there.
             ArgumentError: one is no text.
         """
-        _check_choice("missing", missing, ("error", "skip"))
+        choice(missing, "missing", ("error", "skip"))
         wanted = list(dict.fromkeys(texts(list(ids) if isinstance(ids, set | frozenset) else ids, "ids")))
         with self._change() as changes:
             places = changes.find(wanted)
@@ -161,7 +159,7 @@ class SealIndexer:
         """
         with self._lock:
             self._commit()
-            while (group := next_merge(self._loads(), self._max_tokens)) is not None:
+            while (group := next_merge(loads_of(self._base), self._max_tokens)) is not None:
                 self._merge([group])
 
     def merge(self, max_segments: int = 1) -> None:
@@ -177,7 +175,7 @@ class SealIndexer:
         most = whole(max_segments, "max_segments", 1)
         with self._lock:
             self._commit()
-            groups = merged_to(self._loads(), most)
+            groups = merged_to(loads_of(self._base), most)
             changed = [part.info.deleted is not None for part in self._parts]
             if rewritten := [group for group in groups if len(group) > 1 or changed[group.start]]:
                 self._merge(rewritten)
@@ -213,20 +211,16 @@ class SealIndexer:
         numbers = [int(segment.name.split("-")[1]) for segment in self._base.segments]
         return (max(numbers, default=-1) + 1) % 1_000_000
 
-    def _put(self, docs: Iterable[Given], wanted: Callable[[str, bool], bool]) -> None:
-        """Add documents in batches; `wanted` is asked for an id and whether it is there already."""
+    def _put(self, docs: Iterable[Given], wanted: Wanted) -> None:
+        """Add documents in batches."""
         fields = self._base.further_fields
         with self._change() as changes:
             documents = given(docs, fields)
             while batch := list(islice(documents, _BATCH)):
                 places = changes.find(document.id for document in batch)
-                chosen: dict[str, Document] = {}
-                for document in batch:
-                    if wanted(document.id, document.id in places or document.id in chosen):
-                        chosen.pop(document.id, None)  # the last one counts, and comes last
-                        chosen[document.id] = document
+                chosen = chosen_of(batch, places, wanted)
                 with self._writing():
-                    for item in tokenised(chosen.values(), self._home.tokenizer, fields, self._home.progress):
+                    for item in tokenised(chosen, self._home.tokenizer, fields, self._home.progress):
                         changes.add(item, places.get(item.document.id))
 
     def _on_duplicate(self, docid: str, duplicates: Duplicates) -> bool:
@@ -265,10 +259,6 @@ class SealIndexer:
         except OSError as error:
             told = error.strerror or error
             raise IndexDirError(f"{self.directory}: cannot write the index: {told}") from error
-
-    def _loads(self) -> list[Load]:
-        infos = [part.info for part in self._parts]
-        return [Load(info.n_live_tokens, info.n_tokens - info.n_live_tokens) for info in infos]
 
     def _commit(self) -> None:
         """Make all changes seen."""
@@ -312,8 +302,3 @@ class SealIndexer:
         if hasattr(self, "_changes"):
             self._changes.abandon()
         self._closing.close()
-
-
-def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise UsageError(f"{name} is {shown(value)}; choose one of {', '.join(allowed)}")

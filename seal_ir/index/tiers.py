@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from seal_ir.index.manifest import Manifest
+
 FANOUT = 4
 FLOOR = 1 << 17  # tokens up to which segments are of tier 0
 MOST_DEAD = 4  # a segment is rewritten when one token in so many is deleted
@@ -22,6 +24,11 @@ class Load:
 
     live: int
     dead: int = 0
+
+
+def loads_of(manifest: Manifest) -> list[Load]:
+    """What the segments of an index hold."""
+    return [Load(part.n_live_tokens, part.n_tokens - part.n_live_tokens) for part in manifest.segments]
 
 
 def next_merge(loads: Sequence[Load], most: int) -> range | None:

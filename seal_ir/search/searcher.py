@@ -22,7 +22,8 @@ from seal_ir.errors import ArgumentError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.runs.pages import first_hits
 from seal_ir.index.builder import BuildOptions
-from seal_ir.index.indexer import Given, SealIndexer
+from seal_ir.index.document_checks import Given
+from seal_ir.index.indexer import SealIndexer
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index, registered
 from seal_ir.lm.protocols import Generator
