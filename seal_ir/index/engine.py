@@ -194,16 +194,19 @@ def pieces(ranges: Sequence[Range], segment: int) -> Iterator[tuple[Range, ...]]
 
 def merged(parts: Sequence[tuple[Ints, Symbols, Ints]], n: int) -> Successors:
     """The union of several segments' successors; absent symbols get empty ranges."""
-    owners = [np.repeat(np.arange(n), np.diff(offsets)) for offsets, _, _ in parts]
-    # One integer per (n-gram, symbol) pair sorts by n-gram first and by symbol second.
-    pairs = [
-        owner.astype(np.int64) << 32 | symbols for owner, (_, symbols, _) in zip(owners, parts, strict=True)
-    ]
-    union = np.unique(np.concatenate(pairs))
+    # One integer per (n-gram, symbol) pair sorts by n-gram first and by symbol second. Those of a segment are
+    # sorted already, which a stable sort makes use of.
+    owners = [np.repeat(np.arange(n, dtype=np.int64) << 32, np.diff(offsets)) for offsets, _, _ in parts]
+    pairs = np.concatenate([owner | symbols for owner, (_, symbols, _) in zip(owners, parts, strict=True)])
+    segments = np.repeat(np.arange(len(parts)), [len(symbols) for _, symbols, _ in parts])
+    order = np.argsort(pairs, kind="stable")
+    ordered = pairs[order]
+    is_first = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    union = ordered[is_first]
     ranges = np.zeros((len(union), len(parts), 2), dtype=np.int64)
-    for s, (_, _, extended) in enumerate(parts):
-        ranges[np.searchsorted(union, pairs[s]), s] = extended
-    offsets = np.searchsorted(union, np.arange(n + 1) << 32)
+    ranges[np.cumsum(is_first) - 1, segments[order]] = np.concatenate([found for _, _, found in parts])[order]
+    offsets = np.searchsorted(union, np.arange(n + 1, dtype=np.int64) << 32)
     return Successors(offsets, (union & 0xFFFFFFFF).astype(np.uint32), ranges)
 
 
