@@ -62,8 +62,8 @@ class SealIndexer:
             index_dir: the index directory.
             model: whose tokenizer a new index uses: folder, hub name or packaged model, or a tokenizer;
                 default: the packaged model. An index that is there knows its own, which this must be.
-            options: how segments are built; engine, fields and whether records are kept are those of an
-                index that is there.
+            options: how segments are built, one at a time; engine, fields and whether records are kept are
+                those of an index that is there.
             progress: told of each phase.
 
         Raises:
