@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -57,6 +58,35 @@ with SealIndexer(directory) as writer:
         else:
             writer.commit()
         print("done", flush=True)
+"""
+
+# Dies in front of a change of the file system, the how manieth it is told.
+CHANGES = """
+import os, signal, sys
+from pathlib import Path
+from seal_ir.index.indexer import SealIndexer
+from tests.helpers import tiny
+
+left = int(sys.argv[2])
+
+def dying(call):
+    def counted(*args, **options):
+        global left
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*args, **options)
+    return counted
+
+for module, name in (
+    (Path, "replace"), (Path, "rename"), (Path, "unlink"), (Path, "write_text"), (Path, "write_bytes"),
+    (os, "unlink"), (os, "rmdir"), (os, "fsync"), (os, "mkdir"),
+):
+    setattr(module, name, dying(getattr(module, name)))
+with SealIndexer(Path(sys.argv[1])) as writer:
+    writer.delete(["d2"])
+    writer.update([tiny.DOCUMENTS[0]._replace(text="changed")])
+    writer.merge()
 """
 
 
@@ -111,3 +141,28 @@ def parsed(line: str) -> list[list[str]]:
 
     ids, texts = json.loads(line)
     return [ids, texts]
+
+
+@pytest.mark.slow
+def test_killed_at_every_change_of_the_directory(tiny_index: Path, tmp_path: Path) -> None:
+    """Each time what was there is there, or all that was asked for; and the next writer does it."""
+    old = held_by(tiny_index)
+    new = [[*old[0][2:], "d1"], [*old[1][2:], "changed"]]
+    n_old = n_new = 0
+    for left in range(0, 1000, 4):
+        directory = Path(shutil.copytree(tiny_index, tmp_path / str(left)))
+        command = [sys.executable, "-c", CHANGES, str(directory), str(left)]
+        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        assert code in (0, -signal.SIGKILL)
+        now = held_by(directory)
+        assert now in (old, new)
+        n_old, n_new = n_old + (now == old), n_new + (now == new)
+        with SealIndexer(directory) as writer:
+            writer.delete(["d5"])
+            writer.merge()
+        assert held_by(directory)[0] == [docid for docid in now[0] if docid != "d5"]
+        assert set(content(directory)) == {*read_manifest(directory).files, MANIFEST}
+        if code == 0:
+            break
+    assert n_old > 3
+    assert n_new > 3
