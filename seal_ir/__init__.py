@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from seal_ir.config import DecodeConfig, RankConfig, SearchConfig
     from seal_ir.encode.encoder import SealQueryEncoder
     from seal_ir.errors import SealError
+    from seal_ir.index.indexer import SealIndexer
     from seal_ir.index.reader import Index
     from seal_ir.records import Document, Hit, Key, Query, ScoredKey
     from seal_ir.search.searcher import SealSearcher
@@ -30,6 +31,7 @@ _HOMES = {
     "RankConfig": "seal_ir.config",
     "ScoredKey": "seal_ir.records",
     "SealError": "seal_ir.errors",
+    "SealIndexer": "seal_ir.index.indexer",
     "SealQueryEncoder": "seal_ir.encode.encoder",
     "SealSearcher": "seal_ir.search.searcher",
     "SearchConfig": "seal_ir.config",
@@ -45,6 +47,7 @@ __all__ = [
     "RankConfig",
     "ScoredKey",
     "SealError",
+    "SealIndexer",
     "SealQueryEncoder",
     "SealSearcher",
     "SearchConfig",

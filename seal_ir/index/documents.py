@@ -6,9 +6,9 @@ byte by byte.
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,13 @@ from seal_ir.arrays import Ints
 from seal_ir.formats.io.files import utf8
 from seal_ir.index.directory import damaged
 from seal_ir.index.manifest import RAW_FILE
+from seal_ir.index.numbers import open_numbers, write_numbers
 from seal_ir.records import Document
 
 IDS, BY_ID, TEXTS, RAW = "ids.arrow", "by_id.npy", "texts.arrow", RAW_FILE
 Text = tuple[str, str]  # title, text
 _ID_ROWS, _TEXT_ROWS = 1 << 16, 1 << 10
+_FEW_IDS = 32  # looked up one by one; more of them are compared with all
 RAW_ROWS = 128  # records of one batch of raw.arrow: what a look-up decompresses
 _STRING = pa.large_string()
 _ID_SCHEMA = pa.schema([pa.field("id", _STRING)])
@@ -71,7 +73,8 @@ class TableWriter:
 
     def abandon(self) -> None:
         """Close a file that will not be finished; harmless afterwards."""
-        self._sink.close()
+        with suppress(OSError):
+            self._sink.close()
 
     def _flush(self) -> None:
         columns = zip(zip(*self._rows, strict=True), self._schema.types, strict=True)
@@ -109,7 +112,7 @@ class DocumentWriter:
         ids = _read_table(path, _open_table(path, _ID_SCHEMA)).column("id")
         # UTF-8 sorts as Python's strings do, by code points.
         order = pc.sort_indices(ids).to_numpy()
-        _write_order(self._folder / BY_ID, order)
+        write_numbers(self._folder / BY_ID, order)
 
     def abandon(self) -> None:
         """Close the files of tables that will not be finished; harmless afterwards."""
@@ -129,7 +132,7 @@ class DocumentTable:
         self._folder, self._n_documents = folder, n_documents
         self._id_reader = _open_table(folder / IDS, _ID_SCHEMA)
         self._text_reader = _open_table(folder / TEXTS, _TEXT_SCHEMA)
-        self._by_id = _open_order(folder / BY_ID, n_documents)
+        self._by_id = open_numbers(folder / BY_ID, n_documents)
         self._raw_reader = _open_table(folder / RAW, _RAW_SCHEMA) if with_raw else None
         self._reading = threading.Lock()
 
@@ -147,6 +150,14 @@ class DocumentTable:
         Raises:
             IndexDirError: a file is damaged.
         """
+        return next(iter(self.numbers(docid)), None)
+
+    def numbers(self, docid: str) -> Iterator[int]:
+        """Every document with this id: of several all but one are deleted.
+
+        Raises:
+            IndexDirError: a file is damaged.
+        """
         lo, hi = 0, len(self._by_id)
         while lo < hi:
             middle = (lo + hi) // 2
@@ -154,8 +165,25 @@ class DocumentTable:
                 lo = middle + 1
             else:
                 hi = middle
-        found = lo < len(self._by_id) and self.id(self._ordered(lo)) == docid
-        return self._ordered(lo) if found else None
+        while lo < len(self._by_id) and self.id(self._ordered(lo)) == docid:
+            yield self._ordered(lo)
+            lo += 1
+
+    def occurring(self, docids: Sequence[str]) -> Iterator[tuple[str, int]]:
+        """Those of distinct ids that documents have, with the documents' numbers.
+
+        Raises:
+            IndexDirError: a file is damaged.
+        """
+        if len(docids) <= _FEW_IDS:
+            for docid in docids:
+                yield from ((docid, number) for number in self.numbers(docid))
+            return
+        which = pc.index_in(self._ids, value_set=pa.array(docids, _STRING))
+        numbers = np.flatnonzero(pc.is_valid(which).to_numpy())
+        places = which.drop_null().to_numpy()
+        for number, at in zip(numbers.tolist(), places.tolist(), strict=True):
+            yield docids[at], number
 
     def stored_text(self, number: int) -> Text | None:
         """Title and text of a document that the FM-index cannot give back, or None."""
@@ -237,27 +265,3 @@ def _read_table(path: Path, reader: pa.RecordBatchFileReader) -> pa.Table:
     except _FAULTS as error:
         raise damaged(path, error) from error
     return table
-
-
-def _write_order(path: Path, order: Ints) -> None:
-    with path.open("wb") as file:
-        file.write(_order_header(len(order)))
-        file.write(order.astype("<i8").tobytes())
-
-
-def _open_order(path: Path, n_documents: int) -> Ints:
-    expected = _order_header(n_documents)
-    try:
-        with path.open("rb") as file:  # once: by its name it may be another one, or none, in a moment
-            seen, size = file.read(len(expected)), os.fstat(file.fileno()).st_size
-            if seen != expected or size != len(expected) + 8 * n_documents:
-                raise damaged(path, f"not int64 [{n_documents}]")
-            return np.memmap(file, np.dtype("<i8"), "r", len(expected), (n_documents,))
-    except OSError as error:
-        raise damaged(path, error.strerror) from error
-
-
-def _order_header(n: int) -> bytes:
-    """The 128 bytes of numpy's format 1.0 for int64 [n], spelled out: numpy's parser need not be trusted."""
-    text = f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({n},), }}"
-    return b"\x93NUMPY\x01\x00\x76\x00" + text.encode().ljust(117) + b"\n"

@@ -17,6 +17,7 @@ import numpy as np
 from seal_ir.arguments import path, text, whole, wholes
 from seal_ir.arrays import Ints, Symbols
 from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.index.deletions import LiveTable
 from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine, Occurrences, Successors, merged, rows_of
 from seal_ir.index.manifest import Manifest
@@ -70,7 +71,7 @@ class Index:
         self.n_documents, self.n_tokens = self.manifest.n_documents, self.manifest.n_tokens
         self._engines: list[Engine] = self._opened.engines
         self._tables, self.stores = self._opened.tables, self._opened.stores
-        sizes = [segment.n_documents for segment in self.manifest.segments]
+        sizes = [segment.n_live for segment in self.manifest.segments]
         self._bases = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -284,7 +285,7 @@ class Index:
             raise IndexError(f"documents {numbers.min()}..{numbers.max()} outside [0, {self.n_documents})")
         return np.searchsorted(self._bases, numbers, side="right") - 1
 
-    def _local(self, number: int) -> tuple[DocumentTable, int]:
+    def _local(self, number: int) -> tuple[DocumentTable | LiveTable, int]:
         segment = int(self._segment_of(np.array([number], dtype=np.int64))[0])
         return self._tables[segment], number - int(self._bases[segment])
 

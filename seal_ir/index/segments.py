@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,9 @@ class SegmentWriter:
 
     def abandon(self) -> None:
         """Close the files of a segment that will not be finished; harmless afterwards."""
-        self._streams.close()
-        self._lengths.close()
+        for file in (self._streams, self._lengths):
+            with suppress(OSError):  # what is left in its buffer may find no room
+                file.close()
         self._documents.abandon()
 
 

@@ -110,6 +110,13 @@ class LazyGenerator:
             note_cut(cut, place, limit)
         return decoded._replace(queries=rescored.queries, cut=cut)
 
+    def following(self, index: Index) -> LazyGenerator:
+        """The same model, loaded if it is loaded here, for a later state of the index."""
+        with self._loading.get():
+            other = LazyGenerator(index, self._given, self._device, self._dtype)
+            other._model, other._told = self._model, set(self._told)
+        return other
+
     def release(self) -> None:
         """Let go of a model that was loaded here; the next query loads it again."""
         self._model = self._given

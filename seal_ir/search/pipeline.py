@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -15,6 +16,9 @@ from seal_ir.config import DEFAULT_BATCH_SIZE, SearchConfig, chosen
 from seal_ir.decode.beam import Decoded
 from seal_ir.decode.prompts import CutQueries, cut_sentence
 from seal_ir.decode.rescore import rescore
+from seal_ir.errors import IndexDirError
+from seal_ir.index.manifest import read_manifest
+from seal_ir.index.reader import Index
 from seal_ir.index.registry import opened
 from seal_ir.lm import protocols
 from seal_ir.processes import capped
@@ -45,6 +49,15 @@ class RankedBatch(NamedTuple):
     rankings: list[list[list[Ranked]]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """An open index with what belongs to its documents' numbers and rows."""
+
+    index: Index
+    model: LazyGenerator
+    streams: Streams  # texts of candidates, which recur from query to query
+
+
 class QueryPipeline:
     """A language model and an index: the keys of queries, and what they rank. No algorithm in here.
 
@@ -52,7 +65,6 @@ class QueryPipeline:
 
     Attributes:
         index_dir: the index directory, as it was given.
-        index: the open index.
         config: preset and settings.
         batch_size: queries decoded together.
     """
@@ -88,17 +100,43 @@ class QueryPipeline:
         self.batch_size = whole(batch_size, "batch_size", 1)
         self.config = chosen(preset, config)
         self.index_dir = str(index_dir)
-        started = time.monotonic()
-        self.index = opened(index_dir)
-        seconds = time.monotonic() - started
-        logger.info("opened %s: %d documents, %.1f s", self.index_dir, self.index.n_documents, seconds)
-        self._model = LazyGenerator(self.index, model, device, dtype)
-        self._streams = Streams(self.index)  # texts of candidates, which recur from query to query
+        index = _opened(index_dir)
+        self._place = index.directory.absolute()
+        # One attribute, so that a copy of this object has all of one generation, whoever refreshes it.
+        self._snapshot = _Snapshot(index, LazyGenerator(index, model, device, dtype), Streams(index))
+
+    @property
+    def index(self) -> Index:
+        """The open index, as it was at the beginning or when it was last refreshed."""
+        return self._snapshot.index
+
+    def refresh(self) -> bool:
+        """See the last commit to the index; the loaded model stays. Whether anything has changed.
+
+        Searches that are under way, in other threads too, end with the index that they began with. Keys that
+        were decoded before, and numbers of documents, mean nothing afterwards.
+
+        Raises:
+            IndexDirError: there is no sound index any more, or it was rebuilt with another tokenizer; what
+                was open stays open.
+        """
+        before = self._snapshot
+        manifest = read_manifest(self._place)
+        if manifest == before.index.manifest:
+            return False
+        if manifest.tokenizer != before.index.manifest.tokenizer:
+            raise IndexDirError(
+                f"{self.index_dir}: has been rebuilt with another tokenizer, that of {manifest.model!r}; open"
+                " a new searcher"
+            )
+        index = _opened(self._place)
+        self._snapshot = _Snapshot(index, before.model.following(index), Streams(index))
+        return True
 
     @property
     def model(self) -> str:
         """The language model by name; that of the index for a model that was given loaded."""
-        return self._model.name
+        return self._snapshot.model.name
 
     @property
     def generator(self) -> protocols.Generator:
@@ -107,7 +145,7 @@ class QueryPipeline:
         Raises:
             ModelError: it cannot be loaded, or has another tokenizer than the index.
         """
-        return self._model.get()
+        return self._snapshot.model.get()
 
     def decode(self, queries: Iterable[str]) -> list[QueryKeys]:
         """The keys that the model writes for each query, for `rank`; one batch.
@@ -123,7 +161,7 @@ class QueryPipeline:
 
     def decode_counted(self, queries: Iterable[str]) -> Decoded:
         """`decode`, and which queries were cut, without a warning: many batches are told of at once."""
-        return self._model.decode(texts(queries, "queries"), self.config)
+        return self._snapshot.model.decode(texts(queries, "queries"), self.config)
 
     def key_batches(
         self, queries: Sequence[Query], cut: CutQueries, decode: Decode | None = None
@@ -196,14 +234,24 @@ class QueryPipeline:
         """
         instance(keys, QueryKeys, "keys")
         under = self.config if config is None else instance(config, SearchConfig, "config")
-        k = min(whole(k, "k", 1), self.index.n_documents)
+        snapshot = self._snapshot
+        index, streams = snapshot.index, snapshot.streams
+        k = min(whole(k, "k", 1), index.n_documents)
         if under.slow_path:
-            return published_ranking.rank(self.index, keys, under.rank, k)
-        return rank(self.index, keys, under.rank, k, streams=self._streams)
+            return published_ranking.rank(index, keys, under.rank, k)
+        return rank(index, keys, under.rank, k, streams=streams)
 
     def bare_hits(self, ranked: Iterable[Ranked]) -> list[Hit]:
         """Hits of ranked documents, without their texts."""
         return [Hit(self.index.docid(item.document), item.score, item.document) for item in ranked]
+
+
+def _opened(index_dir: str | Path) -> Index:
+    started = time.monotonic()
+    index = opened(index_dir)
+    seconds = time.monotonic() - started
+    logger.info("opened %s: %d documents, %.1f s", index_dir, index.n_documents, seconds)
+    return index
 
 
 def warn(sentence: str) -> None:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
+import tempfile
 import warnings
+import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from copy import copy
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -15,7 +21,12 @@ from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import ArgumentError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.runs.pages import first_hits
+from seal_ir.index.builder import BuildOptions
+from seal_ir.index.document_checks import Given
+from seal_ir.index.indexer import SealIndexer
+from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index, registered
+from seal_ir.lm.protocols import Generator
 from seal_ir.records import Hit, Query, Ranked
 from seal_ir.search.documents import SealDocument
 from seal_ir.search.pipeline import QueryPipeline, warn
@@ -46,6 +57,44 @@ class SealSearcher(QueryPipeline):
         if verbose:
             logger.info("%s: %s", entry.name, entry.description)
         return cls(entry.directory, **options)
+
+    @classmethod
+    def from_documents(
+        cls,
+        docs: Iterable[Given],
+        model: str | Generator | None = None,
+        *,
+        fields: Iterable[str] = (),
+        **options: Any,
+    ) -> SealSearcher:
+        """A searcher on documents that are indexed here and now, in a temporary folder that goes with it.
+
+        Args:
+            docs: each a `Document`, a dict (`id`, and `contents` or `title` and `text`) or the text of a JSON
+                object.
+            model: folder, hub name or packaged model, or a loaded model; default: the packaged one.
+            fields: names of the documents' further fields.
+            **options: as for a searcher.
+
+        Raises:
+            ArgumentError: one of `docs` is no document, or there is none.
+            InputError: two have the same id.
+            ModelError: the model cannot be found.
+        """
+        folder = tempfile.mkdtemp(prefix="seal-ir-")
+        try:
+            whose = model if isinstance(model, str | os.PathLike | None) else model.tokenizer
+            building = BuildOptions(fields=tuple(fields))
+            with SealIndexer(Path(folder, "index"), whose, options=building) as writer:
+                writer.add(docs)
+                if not writer.n_documents:
+                    raise ArgumentError("docs holds no document; give at least one")
+            searcher = cls(Path(folder, "index"), model, **options)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        weakref.finalize(searcher, _remove, folder, os.getpid())
+        return searcher
 
     @staticmethod
     def list_prebuilt_indexes() -> list[str]:
@@ -131,11 +180,11 @@ class SealSearcher(QueryPipeline):
         Raises:
             ArgumentError: neither text nor an integer.
         """
-        known = text_or_whole(docid, "docid")
-        number = self.index.number(known) if isinstance(known, str) else known
-        if number is None or not 0 <= number < self.num_docs:
+        known, index = text_or_whole(docid, "docid"), self.index
+        number = index.number(known) if isinstance(known, str) else known
+        if number is None or not 0 <= number < index.n_documents:
             return None
-        return self._documents([number])[0]
+        return _documents(index, [number])[0]
 
     def batch_doc(self, docids: Iterable[str], threads: int = 1) -> dict[str, SealDocument]:
         """The documents of several ids; absent ids are left out. `threads` is there for Pyserini.
@@ -143,15 +192,16 @@ class SealSearcher(QueryPipeline):
         Raises:
             ArgumentError: an id is no text.
         """
-        known = {docid: self.index.number(docid) for docid in texts(docids, "docids")}
+        index = self.index
+        known = {docid: index.number(docid) for docid in texts(docids, "docids")}
         present = {docid: number for docid, number in known.items() if number is not None}
-        return dict(zip(present, self._documents(list(present.values())), strict=True))
+        return dict(zip(present, _documents(index, list(present.values())), strict=True))
 
     def hits(self, ranked: Sequence[Ranked], *, texts: bool = True) -> list[Hit]:
         """Hits of ranked documents, with their texts unless `texts` is false."""
         if not texts:
             return self.bare_hits(ranked)
-        found = self._documents([item.document for item in ranked])
+        found = _documents(self.index, [item.document for item in ranked])
         return [
             Hit(entry.docid(), item.score, item.document, entry.contents(), entry.raw(), entry)
             for item, entry in zip(ranked, found, strict=True)
@@ -162,7 +212,7 @@ class SealSearcher(QueryPipeline):
 
         The index is mapped or held by this object and goes with it.
         """
-        self._model.release()
+        self._snapshot.model.release()
 
     def __enter__(self) -> SealSearcher:
         return self
@@ -171,10 +221,6 @@ class SealSearcher(QueryPipeline):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _documents(self, numbers: Sequence[int]) -> list[SealDocument]:
-        documents, raws = self.index.documents(numbers), self.index.raws(numbers)
-        return [SealDocument(*entry) for entry in zip(documents, raws, strict=True)]
 
     def _search(
         self,
@@ -186,15 +232,27 @@ class SealSearcher(QueryPipeline):
     ) -> list[list[Hit]]:
         """The hits of each query; says which were cut, by what `cut` calls them."""
         found = []
-        with closing(self.ranked_batches(queries, k, cut, threads=threads)) as batches:
+        pinned = copy(self)  # to the index as it is now
+        with closing(pinned.ranked_batches(queries, k, cut, threads=threads)) as batches:
             for batch in batches:
-                found += [self.hits(ranking) for (ranking,) in batch.rankings]
+                found += [pinned.hits(ranking) for (ranking,) in batch.rankings]
                 if progress is not None:
                     progress.advance(len(batch.queries))
         if progress is not None:
             progress.close()
         warn(cut.sentence())
         return found
+
+
+def _documents(index: Index, numbers: Sequence[int]) -> list[SealDocument]:
+    documents, raws = index.documents(numbers), index.raws(numbers)
+    return [SealDocument(*entry) for entry in zip(documents, raws, strict=True)]
+
+
+def _remove(folder: str, process: int) -> None:
+    """Remove a searcher's temporary folder, unless this is a process that was forked from its own."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _warn_ignored(**options: object) -> None:

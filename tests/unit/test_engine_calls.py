@@ -69,8 +69,22 @@ def test_rows_that_stand_for_nothing_are_refused(engine, bad) -> None:
 @pytest.mark.parametrize("bad", [-1, 4])
 def test_documents_that_do_not_exist_are_refused(engine, bad) -> None:
     message = f"documents[1] is {bad}, documents are within [0, 4)"
-    with pytest.raises(IndexError, match=f"^{re.escape(message)}$"):
-        engine.extract(integers(0, bad))
+    for call in (engine.extract, engine.rows, engine.only, engine.without):
+        with pytest.raises(IndexError, match=f"^{re.escape(message)}$"):
+            call(integers(0, bad))
+
+
+def test_a_view_holds_its_engine(engine_factory) -> None:
+    view = engine_factory(DOCUMENTS).engine.without(integers(1, 1, 3)).only(integers(1))
+    assert Probe(view).extract([0]) == [[1, 9, 5]]
+    assert view.size_in_bytes()["live"] > 0
+
+
+def test_a_view_without_documents_has_no_n_grams(engine) -> None:
+    for view in (engine.only(integers()), engine.without(integers(0, 1, 2, 3))):
+        assert (view.n_rows, view.n_documents) == (1, 0)
+        assert Probe(view).successors(()) == {}
+        assert Probe(view).range((5,)) == (0, 0)
 
 
 def test_lengths_that_differ_are_refused(engine) -> None:
