@@ -185,6 +185,14 @@ class DocumentTable:
         for number, at in zip(numbers.tolist(), places.tolist(), strict=True):
             yield docids[at], number
 
+    def having(self, docids: pa.Array) -> Ints:
+        """The numbers of the documents that have one of these ids, int64 [n] ascending.
+
+        Raises:
+            IndexDirError: the file is damaged.
+        """
+        return np.flatnonzero(pc.is_in(self._ids, value_set=docids).to_numpy())
+
     def stored_text(self, number: int) -> Text | None:
         """Title and text of a document that the FM-index cannot give back, or None."""
         numbers, titles, texts = self._stored
