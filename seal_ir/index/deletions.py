@@ -75,6 +75,11 @@ class LiveTable:
         """See `DocumentTable.having`."""
         return np.flatnonzero(np.isin(self._live, self._table.having(docids)))
 
+    @property
+    def stored(self) -> pa.Table:
+        """See `DocumentTable.stored`."""
+        return self._table.stored.take(self._live)
+
     def stored_text(self, number: int) -> Text | None:
         """See `DocumentTable.stored_text`."""
         return self._table.stored_text(int(self._live[number]))

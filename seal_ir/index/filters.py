@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
-from seal_ir.arguments import texts
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seal_ir.arguments import choice, texts
 from seal_ir.arrays import Ints
-from seal_ir.errors import InputError, UsageError, shown
+from seal_ir.errors import ArgumentError, InputError, UsageError, shown
 from seal_ir.index.reader import Index
 from seal_ir.index.view import Counts, View
 
 Missing = Literal["error", "skip"]
-Allowed = Iterable[str]
+Allowed: TypeAlias = Iterable[str] | pc.Expression
+_ROW = ""  # a column that no stored field can be
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,19 +57,46 @@ def made_filter(
 
     Args:
         index: which.
-        allowed: ids of the documents to search within, in any order.
+        allowed: ids of the documents to search within, in any order, or a condition on stored fields, such as
+            `pyarrow.compute.field("year") > 2000`; `id` is a field, too.
         counts: whose F(n) and N the weights take; see `View`.
         missing: what to do with ids that the index does not have: "error", or "skip" them.
 
     Raises:
         InputError: an id is not there.
-        ArgumentError: `allowed` holds something else than ids.
+        ArgumentError: `allowed` holds something else than ids, or a condition does not fit the stored fields.
         UsageError: `counts` or `missing` is none of its choices.
         IndexDirError: a file is damaged.
     """
-    _check_choice("counts", counts, get_args(Counts))
-    _check_choice("missing", missing, get_args(Missing))
+    choice(counts, "counts", get_args(Counts))
+    choice(missing, "missing", get_args(Missing))
+    if isinstance(allowed, pc.Expression):
+        return Filter(View(index, _matching(index, allowed), counts))
     return Filter(View(index, _with_ids(index, allowed, missing), counts))
+
+
+def _matching(index: Index, condition: pc.Expression) -> Ints:
+    """The numbers of the documents that a condition is true of, int64 [n] ascending."""
+    found = [np.empty(0, np.int64)]
+    first = 0
+    for table in index.stored_tables():
+        rows = np.arange(first, first + len(table))
+        try:
+            chosen = table.append_column(_ROW, pa.array(rows)).filter(condition)
+        except (pa.ArrowException, TypeError) as error:
+            raise _unfit(index, condition, error) from error
+        found.append(chosen.column(_ROW).to_numpy())
+        first += len(table)
+    return np.concatenate(found)
+
+
+def _unfit(index: Index, condition: pc.Expression, error: Exception) -> ArgumentError:
+    fields = ", ".join(f"{name} ({kind})" for name, kind in index.manifest.stored.items()) or "none"
+    reason = str(error).partition("\n")[0].partition(" in id: ")[0]
+    return ArgumentError(
+        f"{index.directory}: the filter {shown(str(condition))} does not fit: {reason}; the stored fields are"
+        f" id and {fields} (--store, when indexing, adds others)"
+    )
 
 
 def _with_ids(index: Index, allowed: Iterable[str], missing: Missing) -> Ints:
@@ -79,8 +111,3 @@ def _with_ids(index: Index, allowed: Iterable[str], missing: Missing) -> Ints:
             ' (or make_filter with missing="skip")'
         )
     return numbers
-
-
-def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise UsageError(f"{name} is {shown(value)}; choose one of {', '.join(choices)}")

@@ -7,7 +7,7 @@ and successors are unions, so that no answer depends on how the documents were c
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -274,6 +274,14 @@ class Index:
         wanted = pa.array(docids, pa.large_string())
         found = (table.having(wanted) for table in self._tables)
         return np.concatenate([local + base for local, base in zip(found, self._bases[:-1], strict=True)])
+
+    def stored_tables(self) -> Iterator[pa.Table]:
+        """Of each segment the ids of its documents and their stored fields, a column each, in order.
+
+        Raises:
+            IndexDirError: a file is damaged.
+        """
+        return (table.stored for table in self._tables)
 
     def engine_sizes(self) -> dict[str, int]:
         """Bytes of the FM-indexes by part, all segments together."""

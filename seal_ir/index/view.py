@@ -60,6 +60,14 @@ class View(Index):
         """The whole index's."""
         return self.whole.tokenizer
 
+    def allows(self, docid: str) -> bool:
+        """Whether the document with this id is one of them."""
+        number = self.number(docid)
+        if number is None:
+            return False
+        at = int(np.searchsorted(self.allowed, number))
+        return at < len(self.allowed) and int(self.allowed[at]) == number
+
     def value_lengths(self, field: str) -> Ints:
         """Those of the whole index, which bound the view's; finding these takes time and changes no key."""
         return self.whole.value_lengths(field)

@@ -189,14 +189,15 @@ class SealSearcher(QueryPipeline):
         """Find the documents to search within once, for any number of queries; docs/filters.md says how long.
 
         Args:
-            allowed: their ids, in any order.
+            allowed: their ids, in any order, or a condition on stored fields as an expression of
+                `pyarrow.compute`, such as `pc.field("year") > 2000`.
             counts: whose counts F(n) and N the weights of keys take: the whole "collection"'s, or those
                 within the "filter", as an index of these documents alone would have them.
             missing: what to do with ids that the index does not have: "error", or "skip" them.
 
         Raises:
             InputError: an id is not there.
-            ArgumentError: `allowed` holds something else than ids.
+            ArgumentError: `allowed` holds something else than ids, or the condition does not fit the fields.
             UsageError: `counts` or `missing` is none of its choices.
         """
         return made_filter(self.index, allowed, counts, missing)
