@@ -83,6 +83,8 @@ class View(Index):
 
 def _view(engine: Engine, documents: Ints) -> Engine:
     """The engine of some documents, found the shorter way."""
+    if len(documents) == engine.n_documents:
+        return engine
     if 2 * len(documents) <= engine.n_documents:
         return engine.only(documents)
     return engine.without(np.setdiff1d(np.arange(engine.n_documents), documents, assume_unique=True))

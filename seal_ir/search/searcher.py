@@ -67,6 +67,7 @@ class SealSearcher(QueryPipeline):
         model: str | Generator | None = None,
         *,
         fields: Iterable[str] = (),
+        store: Iterable[str] = (),
         **options: Any,
     ) -> SealSearcher:
         """A searcher on documents that are indexed here and now, in a temporary folder that goes with it.
@@ -76,6 +77,7 @@ class SealSearcher(QueryPipeline):
                 object.
             model: folder, hub name or packaged model, or a loaded model; default: the packaged one.
             fields: names of the documents' further fields.
+            store: fields to keep for filters, NAME or NAME:TYPE each; see docs/filters.md.
             **options: as for a searcher.
 
         Raises:
@@ -86,7 +88,7 @@ class SealSearcher(QueryPipeline):
         folder = tempfile.mkdtemp(prefix="seal-ir-")
         try:
             whose = model if isinstance(model, str | os.PathLike | None) else model.tokenizer
-            building = BuildOptions(fields=tuple(fields))
+            building = BuildOptions(fields=tuple(fields), store=tuple(store))
             with SealIndexer(Path(folder, "index"), whose, options=building) as writer:
                 writer.add(docs)
                 if not writer.n_documents:

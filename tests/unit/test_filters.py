@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,11 @@ def test_a_view_is_pickled_with_its_index(tiny_index: Path) -> None:
     again = pickle.loads(pickle.dumps(view))  # noqa: S301
     assert again.n_tokens == view.n_tokens
     assert again.first_symbols.symbols.tolist() == view.first_symbols.symbols.tolist()
+
+
+def test_documents_that_are_indexed_here_and_now_have_stored_fields() -> None:
+    with SealSearcher.from_documents(records(), tiny.generator(), store=STORE) as searcher:
+        assert searcher.make_filter(pc.field("year") > 2001).n_documents == 2
 
 
 # Stored fields
@@ -302,3 +308,19 @@ def test_damaged_stored_fields(tmp_path: Path) -> None:
     index = Index(directory, check="sizes")
     with pytest.raises(IndexDirError, match=r"stored.arrow: damaged.*4 rows of 5 documents"):
         list(index.stored_tables())
+
+
+def test_the_page_of_filters_runs(tmp_path: Path, stubbed: Stubbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/filters.md, on an index of its name; its ids, fields and questions are made up."""
+    page = Path(__file__).parents[2] / "docs" / "filters.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    options = BuildOptions(store=("year:int", "lang"))
+    with SealIndexer(tmp_path / "idx", tiny.save_tokenizer(tmp_path / "model"), options=options) as writer:
+        writer.add({"id": f"d{n}", "contents": tiny.SENTENCES[n % 5], "year": 1997 + n} for n in range(8))
+    monkeypatch.chdir(tmp_path)
+    values: dict[str, Any] = {}
+    exec(code.replace("who wrote it", "the capital of Japan").replace('"one"', '"the capital"'), values)
+    assert values["recent"].n_documents == 4
+    found = {hit.docid for hit in values["hits"]["q1"]}
+    assert found
+    assert found <= {"d4", "d5", "d6", "d7"}

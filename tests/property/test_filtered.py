@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seal_ir.config import preset
+from seal_ir.config import SearchConfig, preset
 from seal_ir.index.engine import EngineSpec
 from seal_ir.index.filters import Filter
 from seal_ir.index.indexer import SealIndexer
@@ -25,6 +25,7 @@ from tests.helpers.examples import examples
 
 QUERIES = ["what is the capital of Japan", "the whale </s>"]
 TEXTS = [*tiny.SENTENCES, tiny.LITERAL, "", "Paris", "the capital of the sea", "two  spaces"]
+UNCONSTRAINED = "unconstrained"
 ALLOWED, OTHER, DELETED = "allowed", "other", "deleted"
 PARTS = st.tuples(
     st.sampled_from(["", "Paris", "Tokyo", "</s>"]),
@@ -38,7 +39,7 @@ PARTS = st.tuples(
 @given(
     parts=st.lists(PARTS, min_size=1, max_size=10),
     cut=st.sampled_from([70, 120, 1 << 30]),
-    name=st.sampled_from(["intersective", "lm", "lm-fm", "published"]),
+    name=st.sampled_from(["intersective", "lm", "lm-fm", "published", UNCONSTRAINED]),
 )
 @examples(40)
 def test_what_is_allowed_is_searched_as_if_there_were_no_other_documents(
@@ -54,7 +55,7 @@ def test_what_is_allowed_is_searched_as_if_there_were_no_other_documents(
         if 0 < len(deleted) < len(documents):
             with SealIndexer(place) as writer:
                 writer.delete(deleted)
-        searcher = SealSearcher(place, tiny.generator(), config=preset(name))
+        searcher = SealSearcher(place, tiny.generator(), config=_config(name))
         within = searcher.make_filter([document.id for document in reversed(allowed)], counts="filter")
         whole = searcher.make_filter({document.id for document in allowed})
         assert within.n_documents == whole.n_documents == len(allowed)
@@ -64,9 +65,16 @@ def test_what_is_allowed_is_searched_as_if_there_were_no_other_documents(
             assert searcher.batch_search(QUERIES, QUERIES, filter=whole) == nothing
             return
         tiny.build(fresh, allowed, fields=("tag",))
-        alone = SealSearcher(fresh, tiny.generator(), config=preset(name))
+        alone = SealSearcher(fresh, tiny.generator(), config=_config(name))
         _compare_within(searcher, within, alone)
         _compare_whole(searcher, whole, alone)
+
+
+def _config(name: str) -> SearchConfig:
+    if name != UNCONSTRAINED:
+        return preset(name)
+    usual = preset("intersective")
+    return replace(usual, decode=replace(usual.decode, constrained=False))
 
 
 def _document(number: int, title: str, text: str, tag: str, _: str) -> Document:
