@@ -1,7 +1,11 @@
 #include "live.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
 #include <stdexcept>
+#include <thread>
 
 #include "checks.hpp"
 
@@ -9,6 +13,7 @@ namespace seal {
 namespace {
 
 constexpr std::size_t kBatch = 1024;  // documents walked through at a time
+constexpr std::size_t kMostThreads = 4;
 
 [[nodiscard]] std::vector<std::uint64_t> distinct(std::span<const std::uint64_t> documents) {
     std::vector<std::uint64_t> sorted(documents.begin(), documents.end());
@@ -16,6 +21,30 @@ constexpr std::size_t kBatch = 1024;  // documents walked through at a time
     const auto rest = std::ranges::unique(sorted);
     sorted.erase(rest.begin(), rest.end());
     return sorted;
+}
+
+/// Calls work(i) for each i below n, in up to kMostThreads threads; the first exception is thrown here.
+void in_threads(std::size_t n, const auto& work) {
+    std::atomic<std::size_t> next = 0;
+    std::exception_ptr fault;
+    std::mutex failing;
+    const auto take = [&] {
+        try {
+            for (std::size_t i = next++; i < n; i = next++) work(i);
+        } catch (...) {
+            next = n;
+            const std::scoped_lock lock(failing);
+            if (!fault) fault = std::current_exception();
+        }
+    };
+    const std::size_t n_threads =
+        std::min({n, kMostThreads, std::size_t{std::thread::hardware_concurrency()}});
+    {
+        std::vector<std::jthread> others;
+        for (std::size_t i = 1; i < n_threads; ++i) others.emplace_back(take);
+        take();
+    }
+    if (fault) std::rethrow_exception(fault);
 }
 
 }  // namespace
@@ -36,15 +65,19 @@ LiveEngine::LiveEngine(const Engine& engine, std::span<const std::uint64_t> docu
     const std::vector<std::uint64_t> known = distinct(documents);
     for (const std::uint64_t document : known) put(documents_, document);
     std::uint64_t n_walked = 0;
-    for (std::size_t i = 0; i < known.size(); i += kBatch) {
-        const std::size_t n = std::min(kBatch, known.size() - i);
-        for (const Row row : engine.rows(std::span(known).subspan(i, n))) {
+    std::mutex putting;
+    in_threads((known.size() + kBatch - 1) / kBatch, [&](std::size_t batch) {
+        const std::size_t first = batch * kBatch;
+        const std::size_t n = std::min(kBatch, known.size() - first);
+        const std::vector<Row> found = engine.rows(std::span(known).subspan(first, n));
+        const std::scoped_lock lock(putting);  // a hundredth of the walk's time
+        for (const Row row : found) {
             if (row == 0 || row >= engine.n_rows())
                 throw std::runtime_error("a document is damaged: it has rows that do not exist");
             put(rows_, row);
-            ++n_walked;
         }
-    }
+        n_walked += found.size();
+    });
     rows_.insert(0);
     rows_.count();
     documents_.count();

@@ -25,7 +25,7 @@ class LiveEngine final : public Engine {
     enum class Named { kLive, kDead };
 
     /// The view of `engine`, which must outlive it, with the documents that are named live or dead.
-    /// Walks through the named ones: a step for each symbol. Throws std::out_of_range for documents that
+    /// Walks through the named ones, in threads where they are many: a step for each symbol. Throws std::out_of_range for documents that
     /// do not exist, and std::runtime_error if the engine's data are damaged.
     LiveEngine(const Engine& engine, std::span<const std::uint64_t> documents, Named named);
 

@@ -263,12 +263,16 @@ int main() {
             ++n_corpora;
         }
     }
+    // So many documents that a view of them is found in threads.
+    const Corpus many = random_corpus(random, 5000, 40, 6);
+    build(many, 8, path);
+    check_live(many, NativeEngine(path), random, 5);
     // More than 65,536 symbols: four bytes each.
     Corpus wide = random_corpus(random, 30, 10, 20);
     for (Symbol symbol = 100; symbol < 100 + kManySymbols; ++symbol) wide.symbols.push_back(symbol);
     build(wide, 8, path);
     check(wide, NativeEngine(path), random, 5);
     fs::remove_all(folder);
-    std::cout << n_corpora + 1 << " corpora agree with brute force\n";
+    std::cout << n_corpora + 2 << " corpora agree with brute force\n";
     return 0;
 }

@@ -77,6 +77,14 @@ def _add_reading(group: argparse._ArgumentGroup) -> None:
         help="further fields of JSON records, a string or a list of strings each, that models may write whole"
         " as they write titles; see docs/fields.md",
     )
+    group.add_argument(
+        "--store",
+        nargs="+",
+        default=[],
+        metavar="NAME[:TYPE]",
+        help="fields of JSON records to store for filters; TYPE is string (default), int, float or bool; see"
+        " docs/filters.md",
+    )
     group.add_argument("--include-ids", type=Path, help="index only the ids in this file, one per line")
     group.add_argument(
         "--duplicates", default="error", choices=("error", "first", "last"), help="which of equal ids to keep"
@@ -203,9 +211,10 @@ def _build(args: argparse.Namespace) -> int:
         memory=parse_size(args.memory) if args.memory else None,
         threads=args.threads,
         fields=tuple(args.fields),
+        store=tuple(args.store),
     )
     if args.import_seal is None:
-        collection = _collection(args)
+        collection = _collection(args, building)
         tokenizer = load_tokenizer(find_model(args.model))
     else:
         tokenizer = load_tokenizer(find_model(args.model))
@@ -224,16 +233,17 @@ def _build(args: argparse.Namespace) -> int:
     return 0
 
 
-def _collection(args: argparse.Namespace) -> Collection | PublishedCollection:
+def _collection(args: argparse.Namespace, building: BuildOptions) -> Collection | PublishedCollection:
     include = read_ids(args.include_ids) if args.include_ids else None
-    fields = tuple(args.fields)
-    reading = ReadOptions(args.duplicates, args.malformed, include, keep_raw=args.store_raw, fields=fields)
+    reading = ReadOptions(
+        args.duplicates, args.malformed, include, building.store_raw, building.fields, building.stored
+    )
     return Collection(args.collection, args.input, reading)
 
 
 def _check_import(args: argparse.Namespace) -> None:
     """Refuse what says how to read files of records: a published index is taken as a whole."""
-    names = ("input", "include_ids", "store_raw", "fields", "duplicates", "malformed")
+    names = ("input", "include_ids", "store_raw", "fields", "store", "duplicates", "malformed")
     usual(args, names, "--import-seal, which takes an index as a whole")
 
 

@@ -24,6 +24,7 @@ _USUAL: dict[str, Any] = {
     "include_ids": None,
     "store_raw": False,
     "fields": [],
+    "store": [],
     "duplicates": "error",
     "malformed": "error",
     "list_empty": False,
@@ -41,7 +42,7 @@ def changed(args: argparse.Namespace, progress: PhaseReport) -> tuple[Collection
         SealError: as `SealIndexer` and `Collection` raise.
     """
     mode = next(name for name in ("append", "update", "merge", "delete") if getattr(args, name))
-    kept = ("import_seal", "store_raw", "fields", "engine", "layout")
+    kept = ("import_seal", "store_raw", "fields", "store", "engine", "layout")
     usual(args, kept, f"--{mode}: an index keeps its own")
     if mode in ("append", "update"):
         if args.input is None:
@@ -89,6 +90,6 @@ def usual(args: argparse.Namespace, names: Sequence[str], what: str) -> None:
 def _collection(args: argparse.Namespace, base: Manifest) -> Collection:
     include = read_ids(args.include_ids) if args.include_ids else None
     reading = ReadOptions(
-        args.duplicates, args.malformed, include, keep_raw=base.has_raw, fields=base.further_fields
+        args.duplicates, args.malformed, include, base.has_raw, base.further_fields, base.stored_fields
     )
     return Collection(args.collection, args.input, reading)

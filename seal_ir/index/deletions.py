@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from seal_ir.arrays import Ints
 from seal_ir.index.directory import damaged
@@ -69,6 +70,15 @@ class LiveTable:
     def number(self, docid: str) -> int | None:
         """See `DocumentTable.number`."""
         return next(self._renumbered(self._table.numbers(docid)), None)
+
+    def having(self, docids: pa.Array) -> Ints:
+        """See `DocumentTable.having`."""
+        return np.flatnonzero(np.isin(self._live, self._table.having(docids)))
+
+    @property
+    def stored(self) -> pa.Table:
+        """See `DocumentTable.stored`."""
+        return self._table.stored.take(self._live)
 
     def stored_text(self, number: int) -> Text | None:
         """See `DocumentTable.stored_text`."""

@@ -94,6 +94,10 @@ class Engine(Protocol):
         """Offsets [n + 1] and the concatenated streams of documents."""
         ...
 
+    def only(self, documents: Ints) -> Engine:
+        """The engine of these documents alone, renumbered; takes a step for each of their symbols."""
+        ...
+
     def without(self, documents: Ints) -> Engine:
         """The engine of all documents but these, renumbered; takes a step for each of their symbols."""
         ...
@@ -246,6 +250,10 @@ class CheckedEngine:
     def extract(self, documents: Ints) -> tuple[Ints, Symbols]:
         """See `Engine.extract`."""
         return self._checked(self._engine.extract, documents)
+
+    def only(self, documents: Ints) -> CheckedEngine:
+        """See `Engine.only`."""
+        return CheckedEngine(self._checked(self._engine.only, documents), self._path)
 
     def without(self, documents: Ints) -> CheckedEngine:
         """See `Engine.without`."""

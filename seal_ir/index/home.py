@@ -106,7 +106,10 @@ def begun(directory: Path, model: Model | None, options: BuildOptions) -> tuple[
     about = {"kind": "SealIndexer"}
     library = LIBRARIES[options.engine.name]
     fields = (*FIELDS, *options.fields)
-    return Manifest(_name_of(chosen), tokenizer.fingerprint, fields, library, (), {}, about), tokenizer
+    stored = dict(options.stored)
+    return Manifest(
+        _name_of(chosen), tokenizer.fingerprint, fields, library, (), {}, about, stored
+    ), tokenizer
 
 
 def cutter_for(base: Manifest, tokenizer: TextTokenizer, options: BuildOptions) -> Cutter:
@@ -121,7 +124,7 @@ def cutter_for(base: Manifest, tokenizer: TextTokenizer, options: BuildOptions) 
         spec, store_raw = EngineSpec(last.engine, last.layout), base.has_raw
     budget = Budget(spec, tokenizer.n_symbols, options.memory)
     budget.check()
-    return Cutter(options.max_segment_tokens, budget, store_raw)
+    return Cutter(options.max_segment_tokens, budget, store_raw, base.stored_fields)
 
 
 def _tokenizer_of(model: Model) -> TextTokenizer:

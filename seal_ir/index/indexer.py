@@ -62,7 +62,7 @@ class SealIndexer:
             index_dir: the index directory.
             model: whose tokenizer a new index uses: folder, hub name or packaged model, or a tokenizer;
                 default: the packaged model. An index that is there knows its own, which this must be.
-            options: how segments are built, one at a time; engine, fields and whether records are kept are
+            options: how segments are built, one at a time; engine, fields and what is kept of records are
                 those of an index that is there.
             progress: told of each phase.
 
@@ -215,7 +215,7 @@ class SealIndexer:
         """Add documents in batches."""
         fields = self._base.further_fields
         with self._change() as changes:
-            documents = given(docs, fields)
+            documents = given(docs, fields, self._base.stored_fields)
             while batch := list(islice(documents, _BATCH)):
                 places = changes.find(document.id for document in batch)
                 chosen = chosen_of(batch, places, wanted)

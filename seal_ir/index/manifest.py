@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from seal_ir.errors import IndexDirError
+from seal_ir.formats.collections.stored import STORED_TYPES, StoredField, StoredFields
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.json_text import exact_json, json_file
 from seal_ir.index.directory import REBUILD, damaged, why_absent
@@ -76,6 +77,7 @@ class Manifest:
         segments: in document order.
         files: size and sha256 of every other file, by path below the index directory.
         collection: what was read: kind, and the counts of the reader.
+        stored: names of the fields that are stored beside documents, and their types.
         version: of the format that it was read from.
         unknown: keys in it that this program does not know, of a newer one; they are passed over.
     """
@@ -87,6 +89,7 @@ class Manifest:
     segments: tuple[SegmentInfo, ...]
     files: Mapping[str, Mapping[str, Any]]
     collection: Mapping[str, Any]
+    stored: Mapping[str, str] = field(default_factory=dict)
     version: int = field(default=NEWEST_FORMAT, compare=False)
     unknown: tuple[str, ...] = field(default=(), compare=False)
 
@@ -121,6 +124,11 @@ class Manifest:
         return self._all_have(TOKENS_FILE)
 
     @property
+    def stored_fields(self) -> StoredFields:
+        """The fields that are stored beside documents, in their order."""
+        return tuple(StoredField(name, kind) for name, kind in self.stored.items())
+
+    @property
     def tokenizer_file(self) -> str:
         """The tokenizer's name among `files`."""
         name = tokenizer_name(self.tokenizer)
@@ -133,6 +141,8 @@ class Manifest:
         """The text of `index.json`."""
         known = asdict(self)
         del known["version"], known["unknown"]
+        if not self.stored:
+            del known["stored"]
         for segment in known["segments"]:
             if segment["deleted"] is None:
                 del segment["deleted"]
@@ -217,6 +227,8 @@ def _parsed(values: dict[str, Any], version: int) -> Manifest:
     most = MAX_FURTHER if version >= _FIRST_WITH_FURTHER else 0
     if manifest.fields[: len(FIELDS)] != FIELDS or len(manifest.further_fields) > most:
         raise ValueError(f"its fields are {manifest.fields}")
+    if unknown_types := set(manifest.stored.values()) - set(STORED_TYPES):
+        raise ValueError(f"it stores a field as {shown(unknown_types.pop())}")
     if totals != (manifest.n_documents, manifest.n_tokens):
         raise ValueError("totals are not the sum of the segments")
     _ = [(int(entry["size"]), str(entry["sha256"])) for entry in files.values()]

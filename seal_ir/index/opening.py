@@ -95,7 +95,9 @@ def _opened(directory: Path, check: Check) -> Opened:
     for part in manifest.segments:
         folder = directory / part.name
         engine = open_engine(part.engine, folder / ENGINE_FILE)
-        table = DocumentTable(folder, part.n_documents, with_raw=manifest.has_raw)
+        table = DocumentTable(
+            folder, part.n_documents, with_raw=manifest.has_raw, stored=manifest.stored_fields
+        )
         engines.append(_live_engine(directory, part, engine) if part.deleted else engine)
         live = live_numbers(part, read_deleted(directory, part)) if part.deleted else None
         lives.append(live)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from seal_ir.arrays import Ints
+from seal_ir.formats.collections.stored import StoredFields
 from seal_ir.index.deletions import live_numbers, read_deleted
 from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine, open_engine
@@ -35,14 +37,14 @@ class Part:
     deleted: Ints
 
     @classmethod
-    def opened(cls, directory: Path, info: SegmentInfo, *, with_raw: bool) -> Part:
+    def opened(cls, directory: Path, info: SegmentInfo, *, with_raw: bool, stored: StoredFields = ()) -> Part:
         """A segment of the index in `directory`.
 
         Raises:
             IndexDirError: it is damaged.
         """
         folder = directory / info.name
-        table = DocumentTable(folder, info.n_documents, with_raw=with_raw)
+        table = DocumentTable(folder, info.n_documents, with_raw=with_raw, stored=stored)
         return cls(info, folder, table, read_deleted(directory, info))
 
     def engine(self) -> Engine:
@@ -77,12 +79,13 @@ class Part:
             batch = numbers[at : at + _BATCH]
             offsets, symbols = engine.extract(batch)
             chosen = batch.tolist()
-            raws = self.table.raws(chosen)
-            for number, raw, lo, hi in zip(chosen, raws, offsets[:-1], offsets[1:], strict=True):
-                stored = self.table.stored_text(number)
-                title, text = stored or ("", "")
-                document = Document(self.table.id(number), title, text, raw)
-                yield Tokenised(document, symbols[lo:hi], stored is None)
+            raws, stored = self.table.raws(chosen), self.table.stored_values(batch)
+            bounds = zip(offsets[:-1], offsets[1:], strict=True)
+            for number, raw, values, (lo, hi) in zip(chosen, raws, stored, bounds, strict=True):
+                exact = self.table.stored_text(number)
+                title, text = exact or ("", "")
+                document = Document(self.table.id(number), title, text, raw, stored=values)
+                yield Tokenised(document, symbols[lo:hi], exact is None)
 
 
 def opened_parts(directory: Path, manifest: Manifest, known: Sequence[Part] = ()) -> list[Part]:
@@ -92,5 +95,5 @@ def opened_parts(directory: Path, manifest: Manifest, known: Sequence[Part] = ()
         IndexDirError: one is damaged.
     """
     same = {part.info: part for part in known}
-    with_raw = manifest.has_raw
-    return [same.get(info) or Part.opened(directory, info, with_raw=with_raw) for info in manifest.segments]
+    opened = partial(Part.opened, directory, with_raw=manifest.has_raw, stored=manifest.stored_fields)
+    return [same.get(info) or opened(info) for info in manifest.segments]

@@ -7,12 +7,13 @@ and successors are unions, so that no answer depends on how the documents were c
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from seal_ir.arguments import path, text, whole, wholes
 from seal_ir.arrays import Ints, Symbols
@@ -189,7 +190,7 @@ class Index:
             rows, owner = rows_of(grid[:, s])
             positions = engine.locate(rows)
             owners.append(owner)
-            documents.append(positions[:, 0] + self._bases[s])
+            documents.append(self._numbers(s, positions[:, 0]))
             ends.append(positions[:, 1])
         owner = np.concatenate(owners)
         order = np.argsort(owner, kind="stable")
@@ -198,8 +199,8 @@ class Index:
 
     def locate_row(self, segment: int, row: int) -> tuple[int, int]:
         """Document and exclusive end of one row of a segment; `locate` does many at once and far faster."""
-        ((document, end),) = self._engines[segment].locate(np.array([row], dtype=np.int64)).tolist()
-        return document + int(self._bases[segment]), end
+        positions = self._engines[segment].locate(np.array([row], dtype=np.int64))
+        return int(self._numbers(segment, positions[:, 0])[0]), int(positions[0, 1])
 
     # documents
 
@@ -272,6 +273,24 @@ class Index:
                 return local + int(base)
         return None
 
+    def numbers_of(self, docids: Sequence[str]) -> Ints:
+        """The numbers of the documents that have one of these ids, int64 [n] ascending; many at once.
+
+        Raises:
+            IndexDirError: a file is damaged.
+        """
+        wanted = pa.array(docids, pa.large_string())
+        found = (table.having(wanted) for table in self._tables)
+        return np.concatenate([local + base for local, base in zip(found, self._bases[:-1], strict=True)])
+
+    def stored_tables(self) -> Iterator[pa.Table]:
+        """Of each segment the ids of its documents and their stored fields, a column each, in order.
+
+        Raises:
+            IndexDirError: a file is damaged.
+        """
+        return (table.stored for table in self._tables)
+
     def engine_sizes(self) -> dict[str, int]:
         """Bytes of the FM-indexes by part, all segments together."""
         sizes: dict[str, int] = {}
@@ -279,6 +298,10 @@ class Index:
             for part, n_bytes in engine.size_in_bytes().items():
                 sizes[part] = sizes.get(part, 0) + n_bytes
         return sizes
+
+    def _numbers(self, segment: int, documents: Ints) -> Ints:
+        """Numbers of documents of a segment, as its engine gives them."""
+        return documents + int(self._bases[segment])
 
     def _segment_of(self, numbers: Ints) -> Ints:
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < self.n_documents:

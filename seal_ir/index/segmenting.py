@@ -12,6 +12,7 @@ import numpy as np
 
 from seal_ir.arrays import Symbols
 from seal_ir.errors import InputError
+from seal_ir.formats.collections.stored import StoredFields
 from seal_ir.index.memory import MAX_NARROW, Budget, Size, segment_limit
 from seal_ir.index.segments import SegmentWriter
 from seal_ir.records import Document
@@ -63,11 +64,13 @@ class Cutter:
         max_tokens: most tokens of a segment.
         budget: the engine, which has a limit of its own, and the memory that building any segment may take.
         store_raw: keep the records as they were read.
+        stored: fields of the documents to keep values of.
     """
 
     max_tokens: int
     budget: Budget
     store_raw: bool = False
+    stored: StoredFields = ()
 
     def segments(
         self, items: Iterable[Tokenised], folder: Path, first: int = 0
@@ -169,7 +172,8 @@ class Collector:
     def _begun(self) -> SegmentWriter:
         path = self._folder / f"segment-{self._number:06d}"
         self._number = (self._number + 1) % _NUMBERS
-        return SegmentWriter(path, self._cutter.budget.n_symbols, store_raw=self._cutter.store_raw)
+        cutter = self._cutter
+        return SegmentWriter(path, cutter.budget.n_symbols, store_raw=cutter.store_raw, stored=cutter.stored)
 
     def _size_alone(self, symbols: Symbols) -> Size:
         """What a segment of one document would hold."""

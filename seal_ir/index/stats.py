@@ -33,6 +33,7 @@ def statistics(index: Index) -> dict[str, Any]:
         "tokenizer": manifest.tokenizer,
         "fields": list(manifest.fields),
         "collection": dict(manifest.collection),
+        "stored": dict(manifest.stored),
         "raw": manifest.has_raw,
         "n_documents": manifest.n_documents,
         "n_tokens": manifest.n_tokens,
@@ -76,6 +77,7 @@ def _facts(values: dict[str, Any]) -> Iterator[str]:
         "deleted": f"{values['n_deleted']:,} documents; a merge would save"
         f" {values['merge_saves_bytes']:,} bytes",
         "fields": ", ".join(values["fields"]),
+        "stored": ", ".join(f"{name} ({kind})" for name, kind in values["stored"].items()) or "no field",
         "raw records": "kept" if values["raw"] else "not kept",
         "model": str(values["model"]),
         "tokenizer": values["tokenizer"],

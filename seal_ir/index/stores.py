@@ -57,9 +57,7 @@ class Stores:
         compiled: the same for `seal_ir._rank`.
     """
 
-    def __init__(
-        self, directory: Path, segments: Sequence[SegmentInfo], live: Sequence[Ints | None]
-    ) -> None:
+    def __init__(self, directory: Path, segments: Sequence[SegmentInfo], live: Sequence[Ints | None]) -> None:
         """Open the store of every segment.
 
         Args:

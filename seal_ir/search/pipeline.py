@@ -7,19 +7,22 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from seal_ir.arguments import instance, instances, texts, whole
 from seal_ir.config import DEFAULT_BATCH_SIZE, SearchConfig, chosen
 from seal_ir.decode.beam import Decoded
 from seal_ir.decode.prompts import CutQueries, cut_sentence
 from seal_ir.decode.rescore import rescore
-from seal_ir.errors import IndexDirError
+from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.index.filters import Filter
 from seal_ir.index.manifest import read_manifest
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import opened
+from seal_ir.index.view import View
 from seal_ir.lm import protocols
 from seal_ir.processes import capped
 from seal_ir.published import rank as published_ranking
@@ -119,8 +122,11 @@ class QueryPipeline:
         Raises:
             IndexDirError: there is no sound index any more, or it was rebuilt with another tokenizer; what
                 was open stays open.
+            UsageError: this is `within` a filter.
         """
         before = self._snapshot
+        if isinstance(before.index, View):
+            raise UsageError("what searches within a filter keeps its index; refresh what it was made from")
         manifest = read_manifest(self._place)
         if manifest == before.index.manifest:
             return False
@@ -132,6 +138,17 @@ class QueryPipeline:
         index = _opened(self._place)
         self._snapshot = _Snapshot(index, before.model.following(index), Streams(index))
         return True
+
+    def within(self, allowed: Filter) -> Self:
+        """The same over some documents only; it shares the model and the texts that were read.
+
+        Raises:
+            UsageError: the filter was made for another index or another generation of it.
+        """
+        narrowed, snapshot = copy(self), self._snapshot
+        view = instance(allowed, Filter, "filter").view_of(snapshot.index)
+        narrowed._snapshot = _Snapshot(view, snapshot.model, snapshot.streams)
+        return narrowed
 
     @property
     def model(self) -> str:
@@ -161,7 +178,8 @@ class QueryPipeline:
 
     def decode_counted(self, queries: Iterable[str]) -> Decoded:
         """`decode`, and which queries were cut, without a warning: many batches are told of at once."""
-        return self._snapshot.model.decode(texts(queries, "queries"), self.config)
+        snapshot = self._snapshot
+        return snapshot.model.decode(texts(queries, "queries"), self.config, snapshot.index)
 
     def key_batches(
         self, queries: Sequence[Query], cut: CutQueries, decode: Decode | None = None

@@ -23,9 +23,11 @@ from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.runs.pages import first_hits
 from seal_ir.index.builder import BuildOptions
 from seal_ir.index.document_checks import Given
+from seal_ir.index.filters import Allowed, Filter, Missing, made_filter
 from seal_ir.index.indexer import SealIndexer
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index, registered
+from seal_ir.index.view import Counts
 from seal_ir.lm.protocols import Generator
 from seal_ir.records import Hit, Query, Ranked
 from seal_ir.search.documents import SealDocument
@@ -65,6 +67,7 @@ class SealSearcher(QueryPipeline):
         model: str | Generator | None = None,
         *,
         fields: Iterable[str] = (),
+        store: Iterable[str] = (),
         **options: Any,
     ) -> SealSearcher:
         """A searcher on documents that are indexed here and now, in a temporary folder that goes with it.
@@ -74,6 +77,7 @@ class SealSearcher(QueryPipeline):
                 object.
             model: folder, hub name or packaged model, or a loaded model; default: the packaged one.
             fields: names of the documents' further fields.
+            store: fields to keep for filters, NAME or NAME:TYPE each; see docs/filters.md.
             **options: as for a searcher.
 
         Raises:
@@ -84,7 +88,7 @@ class SealSearcher(QueryPipeline):
         folder = tempfile.mkdtemp(prefix="seal-ir-")
         try:
             whose = model if isinstance(model, str | os.PathLike | None) else model.tokenizer
-            building = BuildOptions(fields=tuple(fields))
+            building = BuildOptions(fields=tuple(fields), store=tuple(store))
             with SealIndexer(Path(folder, "index"), whose, options=building) as writer:
                 writer.add(docs)
                 if not writer.n_documents:
@@ -114,6 +118,8 @@ class SealSearcher(QueryPipeline):
         fields: dict[str, float] | None = None,
         strip_segment_id: bool = False,
         remove_dups: bool = False,
+        *,
+        filter: Filter | Allowed | None = None,  # noqa: A002 - Lucene's word
     ) -> list[Hit]:
         """The best documents for a query, best first.
 
@@ -124,12 +130,14 @@ class SealSearcher(QueryPipeline):
             fields: Lucene's; ignored with a warning.
             strip_segment_id: cut docids at the first `#`.
             remove_dups: keep the first hit of each docid only.
+            filter: search within these documents only: what `make_filter` made, or takes with its defaults.
 
         Raises:
             ArgumentError: q is no text, or k no integer from 1 on.
+            SealError: as `make_filter`; or the filter was made for another state of the index.
         """
         _warn_ignored(query_generator=query_generator, fields=fields)
-        (hits,) = self._search([Query("", text(q, "q"))], k, CutQueries(""))
+        (hits,) = self._search([Query("", text(q, "q"))], k, CutQueries(""), filter)
         if strip_segment_id:
             for hit in hits:
                 hit.docid = hit.docid.split("#")[0]
@@ -146,6 +154,7 @@ class SealSearcher(QueryPipeline):
         *,
         q_ids: Iterable[str] | None = None,
         progress: bool = False,
+        filter: Filter | Allowed | None = None,  # noqa: A002 - Lucene's word
     ) -> dict[str, list[Hit]]:
         """`search` for many queries; every qid is in the result, in the order given.
 
@@ -160,10 +169,12 @@ class SealSearcher(QueryPipeline):
             fields: Lucene's; ignored with a warning.
             q_ids: see `qids`.
             progress: show on stderr how many queries are done.
+            filter: see `search`.
 
         Raises:
             ArgumentError: a query is no text, or there are not as many ids as queries, each once; k or
                 threads is no integer from 1 on.
+            SealError: see `search`.
         """
         _warn_ignored(query_generator=query_generator, fields=fields)
         asked = texts(queries, "queries")
@@ -172,7 +183,26 @@ class SealSearcher(QueryPipeline):
             raise ArgumentError(f"{len(asked)} queries need as many distinct ids, not {len(known)}")
         topics = [Query(*topic) for topic in zip(known, asked, strict=True)]
         told = Progress(len(topics), "queries") if progress else None
-        return dict(zip(known, self._search(topics, k, CutQueries(), threads, told), strict=True))
+        return dict(zip(known, self._search(topics, k, CutQueries(), filter, threads, told), strict=True))
+
+    def make_filter(
+        self, allowed: Allowed, *, counts: Counts = "collection", missing: Missing = "error"
+    ) -> Filter:
+        """Find the documents to search within once, for any number of queries; docs/filters.md says how long.
+
+        Args:
+            allowed: their ids, in any order, or a condition on stored fields as an expression of
+                `pyarrow.compute`, such as `pc.field("year") > 2000`.
+            counts: whose counts F(n) and N the weights of keys take: the whole "collection"'s, or those
+                within the "filter", as an index of these documents alone would have them.
+            missing: what to do with ids that the index does not have: "error", or "skip" them.
+
+        Raises:
+            InputError: an id is not there.
+            ArgumentError: `allowed` holds something else than ids, or the condition does not fit the fields.
+            UsageError: `counts` or `missing` is none of its choices.
+        """
+        return made_filter(self.index, allowed, counts, missing)
 
     def doc(self, docid: str | int) -> SealDocument | None:
         """A document by its id (str) or internal number (int); None if there is none.
@@ -227,12 +257,16 @@ class SealSearcher(QueryPipeline):
         queries: Sequence[Query],
         k: int,
         cut: CutQueries,
+        allowed: Filter | Allowed | None = None,
         threads: int = 1,
         progress: Progress | None = None,
     ) -> list[list[Hit]]:
         """The hits of each query; says which were cut, by what `cut` calls them."""
         found = []
         pinned = copy(self)  # to the index as it is now
+        if allowed is not None:
+            made = allowed if isinstance(allowed, Filter) else made_filter(pinned.index, allowed)
+            pinned = pinned.within(made)
         with closing(pinned.ranked_batches(queries, k, cut, threads=threads)) as batches:
             for batch in batches:
                 found += [pinned.hits(ranking) for (ranking,) in batch.rankings]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -35,13 +37,19 @@ QUERIES = ["what is the capital of Japan", "the whale </s>"]
 TEXTS = [*tiny.SENTENCES, tiny.LITERAL, "", "Paris", "the capital of the sea", "two  spaces"]
 OF_TEXTS = st.sampled_from(TEXTS)
 DOCUMENTS = st.builds(
-    lambda docid, title, text, tag: Document(
-        docid, title, text, f'{{"id": "{docid}", "contents": ""}}', (("tag", tag),) if tag else ()
+    lambda docid, title, text, tag, year: Document(
+        docid,
+        title,
+        text,
+        f'{{"id": "{docid}", "contents": ""}}',
+        (("tag", tag),) if tag else (),
+        (("year", year),) if year else (),
     ),
     st.sampled_from(IDS),
     st.sampled_from(["", "Paris", "Tokyo", "</s>"]),
     OF_TEXTS,
     st.sampled_from(["", "city", "sea life"]),
+    st.integers(0, 2),
 )
 LISTS = st.lists(DOCUMENTS, min_size=1, max_size=4, unique_by=lambda document: document.id)
 
@@ -65,7 +73,11 @@ class ChangingIndex(RuleBasedStateMachine):
     )
     def begin(self, engine: str, max_tokens: int, is_tiered: bool) -> None:
         self.options = BuildOptions(
-            engine=EngineSpec(engine), max_segment_tokens=max_tokens, store_raw=True, fields=("tag",)
+            engine=EngineSpec(engine),
+            max_segment_tokens=max_tokens,
+            store_raw=True,
+            fields=("tag",),
+            store=("year:int",),
         )
         self.patches = [
             patch.object(os, "fsync", lambda handle: None),  # what takes longest by far
@@ -168,15 +180,34 @@ class ChangingIndex(RuleBasedStateMachine):
         for field in ("title", "tag"):
             assert index.value_lengths(field).tolist() == fresh.value_lengths(field).tolist()
         same_rows(index, fresh)
+        assert [row for table in index.stored_tables() for row in table.to_pylist()] == [
+            {"id": document.id, "year": dict(document.stored).get("year")}
+            for document in self.committed.values()
+        ]
         same_searches(self.directory, fresh.directory, self.generator)
+        self.filters_like_a_fresh_index()
         verify_index(self.directory, lambda told: None, None)
         files = {*index.manifest.files, MANIFEST}
         assert {name for name in content(self.directory) if not name.startswith((WORKING, LOCK))} == files
 
-    def fresh(self) -> Index:
+    def filters_like_a_fresh_index(self) -> None:
+        """A condition on a stored field, and a fresh index of the documents that it is true of."""
+        allowed = [document for document in self.committed.values() if ("year", 1) in document.stored]
+        if allowed:
+            searcher = SealSearcher(self.directory, self.generator)
+            within = searcher.make_filter(pc.field("year") == 1, counts="filter")
+            alone = SealSearcher(self.fresh(allowed).directory, self.generator)
+            found = searcher.batch_search(QUERIES, QUERIES, k=20, filter=within)
+            expected = alone.batch_search(QUERIES, QUERIES, k=20)
+            assert [[(h.docid, h.score) for h in found[query]] for query in QUERIES] == [
+                [(h.docid, h.score) for h in expected[query]] for query in QUERIES
+            ]
+
+    def fresh(self, documents: Iterable[Document] | None = None) -> Index:
         directory = self.folder / "fresh"
         shutil.rmtree(directory, ignore_errors=True)
-        return tiny.built(directory, self.committed.values(), store_raw=True, fields=("tag",))
+        chosen = self.committed.values() if documents is None else documents
+        return tiny.built(directory, chosen, store_raw=True, fields=("tag",), store=("year:int",))
 
     def teardown(self) -> None:
         if hasattr(self, "writer"):

@@ -184,3 +184,18 @@ def _lasting(call: Callable[[int], object]) -> Callable[[], object]:
         call(n)
         seconds = time.perf_counter() - started
     return lambda: call(n)
+
+
+def test_views_of_thousands_of_documents(engine_factory: Factory) -> None:
+    """Walked through in threads."""
+    documents = [[BOUNDARY, 16 + number % 7, 16 + number % 11, 16 + number % 3] for number in range(6000)]
+    chosen = [number for number in range(len(documents)) if number % 13 % 3]
+    alone = engine_factory([documents[number] for number in chosen])
+    view = Probe(engine_factory(documents).engine.only(integers(*chosen)))
+    assert view.engine.n_rows == alone.engine.n_rows
+    for ngram in ([], [20], [16, 16], [22, 26, 18]):
+        assert view.range(ngram) == alone.range(ngram)
+        assert view.successors(ngram) == alone.successors(ngram)
+    assert view.occurrences([17, 20]) == alone.occurrences([17, 20])
+    with pytest.raises(IndexError):
+        view.engine.only(integers(*range(len(chosen) + 1)))

@@ -167,6 +167,42 @@ def test_deletions_made_by_hand_are_those_of_a_writer_and_are_followed(
         assert sorted(zip(found.documents.tolist(), found.ends.tolist(), strict=True)) == expected
 
 
+def test_stored_fields_made_by_hand_are_those_of_a_build(built: Path, corpus: Corpus, tmp_path: Path) -> None:
+    columns: dict[str, tuple[pa.DataType, list[object]]] = {
+        "year": (pa.int64(), [2001, None, -1, None]),
+        "lang": (STRING, ["en", "\u00e9", None, ""]),
+        "score": (pa.float64(), [0.5, None, None, 2.0]),
+        "open": (pa.bool_(), [True, False, None, None]),
+    }
+    rows = zip(*(values for _, values in columns.values()), strict=True)
+    known = [
+        tuple((name, value) for name, value in zip(columns, row, strict=True) if value is not None)
+        for row in rows
+    ]
+    documents = [d._replace(stored=row) for d, row in zip(corpus.documents, known, strict=True)]  # type: ignore[arg-type]
+    store = ("year:int", "lang", "score:float", "open:bool")
+    options = {"store_raw": True, "fields": corpus.fields, "store": store}
+    tokenizer = TextTokenizer(DEFINITION)
+    tiny.build(tmp_path / "index", documents, text_tokenizer=tokenizer, **options)  # type: ignore[arg-type]
+    values = json.loads((tmp_path / "index" / "index.json").read_text(encoding="utf-8"))
+    assert values["stored"] == {"year": "int", "lang": "string", "score": "float", "open": "bool"}
+    path = part(tmp_path / "index", "segment-000000/stored.arrow")
+    assert path.read_bytes() == arrow(columns, 65_536, None)
+    plain = Path(shutil.copytree(built, tmp_path / "made"))
+    (segment,) = (segment["name"] for segment in values["segments"])
+    named = json.loads((plain / "index.json").read_text(encoding="utf-8"))["segments"][0]["name"]
+    shutil.move(plain / named, plain / segment)
+    shutil.copy(path, plain / segment)
+    edit(plain, **{name: values[name] for name in ("segments", "files", "stored")})
+    verify_index(plain, print, None)
+    check_answers(Index(plain), corpus)
+    (table,) = Index(plain).stored_tables()
+    assert table.drop_columns("id").to_pydict() == {name: column for name, (_, column) in columns.items()}
+    text = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
+    assert "`stored.arrow`" in text
+    assert "`stored`" in text
+
+
 def test_the_array_of_numbers_is_numpys_own(built: Path, tmp_path: Path) -> None:
     path = part(built, "segment-000000/by_id.npy")
     assert np.load(path).tolist() == [3, 1, 0, 2]
