@@ -36,7 +36,7 @@ def texts(directory: Path) -> dict[str, str]:
     return {document.id: document.text for document in index.documents(range(index.n_documents))}
 
 
-def test_a_life_of_an_index(call: Runner, directory: Path, tmp_path: Path) -> None:
+def test_d8_d9_a_life_of_an_index(call: Runner, directory: Path, tmp_path: Path) -> None:
     old = texts(directory)
     more = write(tmp_path / "more.jsonl", Document("n1", "", "sea"), Document("n2", "", "river"))
     result = call(main, "--index", directory, "--append", "--input", more)
