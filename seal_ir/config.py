@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # Titles and fields are written to their ends, which costs nothing where they are shorter; this much at most.
 # The longest title of 319,802 passages of Wikipedia has 36 tokens.
 LONGEST_STEPS = 64
+DEFAULT_PRESET = "balanced"  # the best buy on dev questions (docs/frontier.md)
 DEFAULT_BATCH_SIZE = 8  # queries decoded together; larger batches gain little on a CPU
 _KINDS = (BODY, TITLE, QUERY, UNIGRAM)
 _BY_KIND = ("query_scale", "query_trust", "unigram_scale")

@@ -20,7 +20,7 @@ from seal_ir.command import (
     add_threads,
     check_options,
 )
-from seal_ir.config import DEFAULT_BATCH_SIZE, PRESETS, SearchConfig, tables_of, updated
+from seal_ir.config import DEFAULT_BATCH_SIZE, DEFAULT_PRESET, PRESETS, SearchConfig, tables_of, updated
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import read_ids
 from seal_ir.formats.io.files import is_file, shown, utf8
@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--hits", type=int, default=100, help="documents per topic (%(default)s)")
     presets = f"one or more of {', '.join(PRESETS)}; published is a slow baseline for benchmarks only"
-    add("--preset", nargs="+", default=["intersective"], help=presets)
+    add("--preset", nargs="+", default=[DEFAULT_PRESET], help=presets)
     add("--model", help="folder, hub name or smollm2-135m-seal; default: the one the index was built for")
     _add_filtering(made.add_argument_group("within some documents"))
     _add_fusing(made.add_argument_group("fusion with another ranking"))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
 
 from seal_ir.arguments import instance, instances, texts, whole
-from seal_ir.config import DEFAULT_BATCH_SIZE, SearchConfig, chosen
+from seal_ir.config import DEFAULT_BATCH_SIZE, DEFAULT_PRESET, SearchConfig, chosen
 from seal_ir.decode.beam import Decoded
 from seal_ir.decode.prompts import CutQueries, cut_sentence
 from seal_ir.decode.rescore import rescore
@@ -77,7 +77,7 @@ class QueryPipeline:
         index_dir: str | Path,
         model: str | protocols.Generator | None = None,
         *,
-        preset: str = "intersective",
+        preset: str = DEFAULT_PRESET,
         config: SearchConfig | None = None,
         device: str | None = None,
         dtype: str | None = None,
@@ -89,7 +89,7 @@ class QueryPipeline:
             index_dir: an index directory.
             model: folder, hub name or packaged model, or a loaded model; default: the model that the
                 index was built for.
-            preset: "lm", "lm-fm", "intersective" or "paper"; "published" is a slow baseline for benchmarks.
+            preset: "balanced", "fast", "thorough", "intersective", "paper" or another of docs/scoring.md.
             config: settings instead of a preset.
             device: where the model runs; default: CUDA where there is one.
             dtype: "float32" (default), "bfloat16", "float16" or "auto"; see `load_generator`.
