@@ -52,7 +52,8 @@ $(STAMP): $(BASE)
 
 demo: $(BASE)  ## index and search the demo collection, print accuracy and hits by preset
 	$(INDEX_DEMO)
-	$(PYTHON) -m seal_ir.search --topics demo --preset lm lm-fm intersective paper balanced --output runs/demo.trec
+	$(PYTHON) -m seal_ir.search --topics demo --preset lm lm-fm intersective paper --output runs/demo.trec
+	$(PYTHON) -m seal_ir.search --topics demo --preset balanced --output runs/demo.balanced.trec
 	$(PYTHON) -m seal_ir.eval --topics demo --index $(DEMO) --run $(DEMO_RUNS) \
 	  --measures AnswerAccuracy@1 AnswerAccuracy@5 AnswerAccuracy@20 Success@1
 

@@ -29,7 +29,7 @@ TOPICS = [
     ("q123", tiny.LITERAL),
     ("dup", "the highest mountain"),
 ]
-PRESETS = ["lm", "lm-fm", "intersective", "paper", "balanced"]
+PRESETS = ["lm", "lm-fm", "intersective", "paper", "body"]
 TITLES = ["--preset", "intersective"]  # its keys, which have titles, serve all of these
 
 

@@ -162,12 +162,16 @@ def test_the_default_is_that_of_a_search(tune: Tune, tmp_path: Path) -> None:
     tune.preset = []
     assert tune(RANGES, "--measures", *MEASURES, "--folds", 3).code == 0
     found, nothing = tune.figures(), tmp_path / "nothing.toml"
-    nothing.write_text("", encoding="utf-8")
+    nothing.write_text("[decode]\nbeam = 15\nbody_steps = 10\n", encoding="utf-8")  # as the keys were made
     assert tune.searched(nothing) == pytest.approx(found["default"]["figures"])
     saved = json.loads((tmp_path / "run.trec.config.json").read_text(encoding="utf-8"))
     assert saved["preset"] == "balanced"
     assert tune.searched(tune.output) == pytest.approx(found["chosen"]["figures"])
-    assert tomllib.loads(tune.output.read_text(encoding="utf-8"))["decode"] == {"title_steps": 64}
+    assert tomllib.loads(tune.output.read_text(encoding="utf-8"))["decode"] == {
+        "beam": 15,
+        "body_steps": 10,
+        "title_steps": 64,
+    }
 
 
 def test_coordinates_go_through_the_same_figures(tune: Tune) -> None:
