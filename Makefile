@@ -20,7 +20,8 @@ STAMP := $(VENV)/.seal-ir-installed
 CACHE := $(if $(SEAL_IR_CACHE),$(SEAL_IR_CACHE),$(HOME)/.cache/seal_ir)
 DEMO := $(CACHE)/indexes/demo
 INDEX_DEMO = $(PYTHON) -m seal_ir.index --input collections/demo/corpus.jsonl --index $(DEMO)
-DEMO_RUNS := runs/demo.lm.trec runs/demo.lm-fm.trec runs/demo.intersective.trec runs/demo.paper.trec
+DEMO_RUNS := runs/demo.lm.trec runs/demo.lm-fm.trec runs/demo.intersective.trec runs/demo.paper.trec \
+  runs/demo.balanced.trec
 
 .PHONY: help install demo test test-fast lint bench bench-quick eval asan tsan clean
 
@@ -52,6 +53,7 @@ $(STAMP): $(BASE)
 demo: $(BASE)  ## index and search the demo collection, print accuracy and hits by preset
 	$(INDEX_DEMO)
 	$(PYTHON) -m seal_ir.search --topics demo --preset lm lm-fm intersective paper --output runs/demo.trec
+	$(PYTHON) -m seal_ir.search --topics demo --preset balanced --output runs/demo.balanced.trec
 	$(PYTHON) -m seal_ir.eval --topics demo --index $(DEMO) --run $(DEMO_RUNS) \
 	  --measures AnswerAccuracy@1 AnswerAccuracy@5 AnswerAccuracy@20 Success@1
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "engine.hpp"
+#include "live.hpp"
 
 namespace seal {
 
@@ -65,15 +66,9 @@ template <class Array, class T>
 }
 
 /// The batched interface of an engine, each call without the GIL.
-template <class E>
 struct EngineCalls {
-    [[nodiscard]] static std::unique_ptr<E> open(const std::string& path) {
-        const nb::gil_scoped_release released;
-        return std::make_unique<E>(path);
-    }
-
     [[nodiscard]] static nb::typed<nb::dict, std::string, std::uint64_t> size_in_bytes(
-        const E& engine) {
+        const Engine& engine) {
         std::vector<std::pair<std::string, std::uint64_t>> parts;
         {
             const nb::gil_scoped_release released;
@@ -84,7 +79,8 @@ struct EngineCalls {
         return nb::borrow<nb::typed<nb::dict, std::string, std::uint64_t>>(result);
     }
 
-    [[nodiscard]] static PairsOut extend(const E& engine, const Pairs& ranges, const Symbols& symbols) {
+    [[nodiscard]] static PairsOut extend(const Engine& engine, const Pairs& ranges,
+                                         const Symbols& symbols) {
         std::vector<Range> out(ranges.shape(0));
         {
             const nb::gil_scoped_release released;
@@ -93,7 +89,7 @@ struct EngineCalls {
         return as_array<PairsOut>(std::move(out), {ranges.shape(0), 2});
     }
 
-    [[nodiscard]] static PairRowsOut verify(const E& engine, const Pairs& ranges,
+    [[nodiscard]] static PairRowsOut verify(const Engine& engine, const Pairs& ranges,
                                             const SymbolRows& candidates) {
         const std::size_t width = candidates.shape(1);
         std::vector<Range> out(ranges.shape(0) * width);
@@ -105,7 +101,7 @@ struct EngineCalls {
     }
 
     [[nodiscard]] static nb::typed<nb::tuple, IntsOut, SymbolsOut, PairsOut> successors(
-        const E& engine, const Pairs& ranges) {
+        const Engine& engine, const Pairs& ranges) {
         Successors found;
         {
             const nb::gil_scoped_release released;
@@ -119,7 +115,7 @@ struct EngineCalls {
                            as_array<PairsOut>(std::move(found.ranges), {n, 2})));
     }
 
-    [[nodiscard]] static PairsOut locate(const E& engine, const Ints& rows) {
+    [[nodiscard]] static PairsOut locate(const Engine& engine, const Ints& rows) {
         std::vector<Position> out(rows.shape(0));
         {
             const nb::gil_scoped_release released;
@@ -128,7 +124,7 @@ struct EngineCalls {
         return as_array<PairsOut>(std::move(out), {rows.shape(0), 2});
     }
 
-    [[nodiscard]] static std::pair<IntsOut, SymbolsOut> extract(const E& engine,
+    [[nodiscard]] static std::pair<IntsOut, SymbolsOut> extract(const Engine& engine,
                                                                 const Ints& documents) {
         Streams found;
         {
@@ -141,21 +137,55 @@ struct EngineCalls {
                 as_array<SymbolsOut>(std::move(found.symbols), {n})};
     }
 
-    static nb::class_<E> bind(nb::module_& module) {
-        nb::class_<E> bound(module, "Engine");
-        bound.def_static("open", &open, "path"_a)
-            .def_prop_ro("n_rows", &E::n_rows)
-            .def_prop_ro("n_documents", &E::n_documents)
-            .def_prop_ro("boundary", &E::boundary)
-            .def_prop_ro("n_symbols", &E::n_symbols)
+    [[nodiscard]] static IntsOut rows(const Engine& engine, const Ints& documents) {
+        std::vector<Row> found;
+        {
+            const nb::gil_scoped_release released;
+            found = engine.rows(as_unsigned(documents));
+        }
+        const std::size_t n = found.size();
+        return as_array<IntsOut>(std::move(found), {n});
+    }
+
+    template <LiveEngine::Named named>
+    [[nodiscard]] static std::unique_ptr<LiveEngine> live(const Engine& engine, const Ints& documents) {
+        const nb::gil_scoped_release released;
+        return std::make_unique<LiveEngine>(engine, as_unsigned(documents), named);
+    }
+
+    static void bind(nb::module_& module) {
+        nb::class_<Engine>(module, "EngineBase")
+            .def_prop_ro("n_rows", &Engine::n_rows)
+            .def_prop_ro("n_documents", &Engine::n_documents)
+            .def_prop_ro("boundary", &Engine::boundary)
             .def("size_in_bytes", &size_in_bytes)
             .def("extend", &extend, "ranges"_a.noconvert(), "symbols"_a.noconvert())
             .def("verify", &verify, "ranges"_a.noconvert(), "candidates"_a.noconvert())
             .def("successors", &successors, "ranges"_a.noconvert())
             .def("locate", &locate, "rows"_a.noconvert())
-            .def("extract", &extract, "documents"_a.noconvert());
-        return bound;
+            .def("extract", &extract, "documents"_a.noconvert())
+            .def("rows", &rows, "documents"_a.noconvert())
+            .def("only", &live<LiveEngine::Named::kLive>, "documents"_a.noconvert(),
+                 nb::keep_alive<0, 1>())
+            .def("without", &live<LiveEngine::Named::kDead>, "documents"_a.noconvert(),
+                 nb::keep_alive<0, 1>());
+        nb::class_<LiveEngine, Engine>(module, "LiveEngine");
     }
 };
+
+template <class E>
+[[nodiscard]] std::unique_ptr<E> open_engine(const std::string& path) {
+    const nb::gil_scoped_release released;
+    return std::make_unique<E>(path);
+}
+
+/// The engine E of a module and the interface that it has in common with others.
+template <class E>
+nb::class_<E, Engine> bind_engine(nb::module_& module) {
+    EngineCalls::bind(module);
+    nb::class_<E, Engine> bound(module, "Engine");
+    bound.def_static("open", &open_engine<E>, "path"_a).def_prop_ro("n_symbols", &E::n_symbols);
+    return bound;
+}
 
 }  // namespace seal

@@ -12,6 +12,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace seal {
@@ -55,6 +57,8 @@ class Engine {
     [[nodiscard]] virtual std::uint64_t n_documents() const = 0;
     /// The symbol that starts each stream.
     [[nodiscard]] virtual Symbol boundary() const = 0;
+    /// Bytes of each part.
+    [[nodiscard]] virtual std::vector<std::pair<std::string, std::uint64_t>> size_in_bytes() const = 0;
 
     /// out[i] = rows of n-gram i with symbols[i] appended; empty when it does not occur. `boundary`
     /// extends only the empty n-gram: nothing crosses into the next document.
@@ -74,6 +78,10 @@ class Engine {
     virtual void locate(std::span<const Row> rows, std::span<Position> out) const = 0;
 
     [[nodiscard]] virtual Streams extract(std::span<const std::uint64_t> documents) const = 0;
+
+    /// The rows of every symbol of the documents, in reading order, one document after the other: the
+    /// k-th row of a document, from 1, is located at end k.
+    [[nodiscard]] virtual std::vector<Row> rows(std::span<const std::uint64_t> documents) const = 0;
 };
 
 }  // namespace seal

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from seal_ir.config import DecodeConfig, RankConfig, SearchConfig
     from seal_ir.encode.encoder import SealQueryEncoder
     from seal_ir.errors import SealError
+    from seal_ir.index.filters import Filter
+    from seal_ir.index.indexer import SealIndexer
     from seal_ir.index.reader import Index
     from seal_ir.records import Document, Hit, Key, Query, ScoredKey
     from seal_ir.search.searcher import SealSearcher
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "DecodeConfig": "seal_ir.config",
     "Document": "seal_ir.records",
+    "Filter": "seal_ir.index.filters",
     "Hit": "seal_ir.records",
     "Index": "seal_ir.index.reader",
     "Key": "seal_ir.records",
@@ -30,6 +33,7 @@ _HOMES = {
     "RankConfig": "seal_ir.config",
     "ScoredKey": "seal_ir.records",
     "SealError": "seal_ir.errors",
+    "SealIndexer": "seal_ir.index.indexer",
     "SealQueryEncoder": "seal_ir.encode.encoder",
     "SealSearcher": "seal_ir.search.searcher",
     "SearchConfig": "seal_ir.config",
@@ -38,6 +42,7 @@ _HOMES = {
 __all__ = [
     "DecodeConfig",
     "Document",
+    "Filter",
     "Hit",
     "Index",
     "Key",
@@ -45,6 +50,7 @@ __all__ = [
     "RankConfig",
     "ScoredKey",
     "SealError",
+    "SealIndexer",
     "SealQueryEncoder",
     "SealSearcher",
     "SearchConfig",

@@ -30,8 +30,16 @@ class TokenStores:
     """
 
     @staticmethod
-    def open(paths: Sequence[str]) -> TokenStores:
-        """Map the files, in document order; of each the header is checked."""
+    def open(paths: Sequence[str], live: Sequence[NDArray[np.int64] | None]) -> TokenStores:
+        """Map the files, in document order; of each the header is checked.
+
+        Args:
+            paths: the files.
+            live: of each the numbers of the documents that count, int64 [n] ascending; None: all.
+
+        Raises:
+            ValueError: a file has no such documents.
+        """
 
     @property
     def n_documents(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -139,6 +139,16 @@ def instances(values: Iterable[T], kind: type[T], name: str) -> list[T]:
         ArgumentError: `values` does not hold one after the other.
     """
     return [instance(value, kind, f"{name}[{at}]") for at, value in enumerate(items(values, name))]
+
+
+def choice(value: object, name: str, allowed: Collection[str]) -> None:
+    """Refuse a value that is none of several words.
+
+    Raises:
+        ArgumentError: it is none of them.
+    """
+    if not isinstance(value, str) or value not in allowed:
+        raise ArgumentError(f"{name} is {shown(value)}; choose one of {', '.join(allowed)}")
 
 
 def check_least(settings: object, **least: float) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # Titles and fields are written to their ends, which costs nothing where they are shorter; this much at most.
 # The longest title of 319,802 passages of Wikipedia has 36 tokens.
 LONGEST_STEPS = 64
+DEFAULT_PRESET = "balanced"  # the best buy on dev questions (docs/frontier.md)
 DEFAULT_BATCH_SIZE = 8  # queries decoded together; larger batches gain little on a CPU
 _KINDS = (BODY, TITLE, QUERY, UNIGRAM)
 _BY_KIND = ("query_scale", "query_trust", "unigram_scale")
@@ -249,7 +250,8 @@ PRESETS: Mapping[str, SearchConfig] = MappingProxyType(
             "fast", DecodeConfig(body_steps=1, title_steps=0), replace(_BALANCED, kinds=(QUERY,))
         ),
         # As body, with what dev sets say of the kinds of keys; the one that also holds in tiny collections.
-        "balanced": SearchConfig("balanced", DecodeConfig(title_steps=0), _BALANCED),
+        # Longer n-grams and wider beams bought nothing there (docs/frontier.md).
+        "balanced": SearchConfig("balanced", DecodeConfig(beam=5, body_steps=5, title_steps=0), _BALANCED),
         "thorough": SearchConfig("thorough", rank=replace(_BALANCED, kinds=(BODY, TITLE, QUERY))),
         "genre": SearchConfig(
             "genre",

@@ -18,7 +18,7 @@ class Document(NamedTuple):
 
     `raw` is the record as it was read, where the reader was asked to keep it and the format has one.
     `further` holds name and value of its further fields, as far as the reader was asked for them; a field may
-    come several times.
+    come several times. `stored` holds name and value of those that an index stores to filter by.
     """
 
     id: str
@@ -26,6 +26,7 @@ class Document(NamedTuple):
     text: str
     raw: str | None = None
     further: tuple[tuple[str, str], ...] = ()
+    stored: tuple[tuple[str, str | int | float | bool], ...] = ()
 
 
 class Query(NamedTuple):

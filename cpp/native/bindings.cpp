@@ -57,5 +57,5 @@ NB_MODULE(_native, module) {
         .def_static("make", &make_builder, "alphabet"_a.noconvert(), "text"_a.noconvert(),
                     "suffixes"_a.noconvert(), "starts"_a.noconvert(), "boundary"_a, "sample_rate"_a)
         .def("save", &save_built, "path"_a);
-    EngineCalls<NativeEngine>::bind(module).def_prop_ro("sample_rate", &NativeEngine::sample_rate);
+    bind_engine<NativeEngine>(module).def_prop_ro("sample_rate", &NativeEngine::sample_rate);
 }

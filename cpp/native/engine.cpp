@@ -229,25 +229,45 @@ void NativeEngine::locate_chunk(std::span<const Row> rows, std::span<Position> o
     }
 }
 
-Streams NativeEngine::extract(std::span<const std::uint64_t> documents) const {
+std::vector<std::uint64_t> NativeEngine::offsets(std::span<const std::uint64_t> documents) const {
     check_documents(documents, n_documents());
-    Streams result;
-    result.offsets.reserve(documents.size() + 1);
-    result.offsets.push_back(0);
+    std::vector<std::uint64_t> result;
+    result.reserve(documents.size() + 1);
+    result.push_back(0);
     for (const std::uint64_t document : documents) {
         const Range extent = documents_.extent(document);
-        result.offsets.push_back(result.offsets.back() + extent.hi - extent.lo);
-    }
-    result.symbols.resize(result.offsets.back());
-    for (std::size_t i = 0; i < documents.size(); i += kBatch) {
-        extract_chunk(documents.subspan(i, std::min(kBatch, documents.size() - i)), &result.offsets[i],
-                      result.symbols.data());
+        result.push_back(result.back() + extent.hi - extent.lo);
     }
     return result;
 }
 
-void NativeEngine::extract_chunk(std::span<const std::uint64_t> documents, const std::uint64_t* offsets,
-                                 Symbol* out) const {
+Streams NativeEngine::extract(std::span<const std::uint64_t> documents) const {
+    Streams result{offsets(documents), {}};
+    result.symbols.resize(result.offsets.back());
+    walk(documents, result.offsets, [&](std::uint64_t place, Dense symbol, std::uint32_t) {
+        result.symbols[place] = alphabet_.symbol(symbol);
+    });
+    return result;
+}
+
+std::vector<Row> NativeEngine::rows(std::span<const std::uint64_t> documents) const {
+    const std::vector<std::uint64_t> places = offsets(documents);
+    std::vector<Row> result(places.back());
+    walk(documents, places,
+         [&](std::uint64_t place, Dense, std::uint32_t row) { result[place] = row; });
+    return result;
+}
+
+void NativeEngine::walk(std::span<const std::uint64_t> documents,
+                        std::span<const std::uint64_t> offsets, const auto& visit) const {
+    for (std::size_t i = 0; i < documents.size(); i += kBatch) {
+        const std::size_t n = std::min(kBatch, documents.size() - i);
+        walk_chunk(documents.subspan(i, n), &offsets[i], visit);
+    }
+}
+
+void NativeEngine::walk_chunk(std::span<const std::uint64_t> documents, const std::uint64_t* offsets,
+                              const auto& visit) const {
     std::array<std::uint32_t, kBatch> rows;
     std::array<std::uint32_t, kBatch> owner;
     std::array<Access, kBatch> read;
@@ -257,7 +277,7 @@ void NativeEngine::extract_chunk(std::span<const std::uint64_t> documents, const
         if (rank >= n_documents()) throw std::runtime_error("the rows of the documents are damaged");
         rows[i] = static_cast<std::uint32_t>(alphabet_.first(boundary_)) + rank;
         owner[i] = static_cast<std::uint32_t>(i);
-        out[offsets[i]] = boundary();
+        visit(offsets[i], boundary_, rows[i]);
     }
     for (std::uint64_t step = 1; n > 0; ++step) {
         std::size_t n_left = 0;
@@ -271,7 +291,7 @@ void NativeEngine::extract_chunk(std::span<const std::uint64_t> documents, const
         for (std::size_t k = 0; k < n; ++k) {
             if (read[k].symbol == boundary_)
                 throw std::runtime_error("a document is damaged: it ends before its length");
-            out[offsets[owner[k]] + step] = alphabet_.symbol(read[k].symbol);
+            visit(offsets[owner[k]] + step, read[k].symbol, rows[k]);
         }
     }
 }

@@ -26,7 +26,7 @@ class NativeEngine final : public Engine {
     [[nodiscard]] Symbol boundary() const override { return file_.header().boundary; }
     [[nodiscard]] std::uint64_t n_symbols() const { return alphabet_.size(); }
     [[nodiscard]] std::uint32_t sample_rate() const { return file_.header().sample_rate; }
-    [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> size_in_bytes() const;
+    [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> size_in_bytes() const override;
 
     void extend(std::span<const Range> ranges, std::span<const Symbol> symbols,
                 std::span<Range> out) const override;
@@ -35,6 +35,7 @@ class NativeEngine final : public Engine {
     [[nodiscard]] Successors successors(std::span<const Range> ranges) const override;
     void locate(std::span<const Row> rows, std::span<Position> out) const override;
     [[nodiscard]] Streams extract(std::span<const std::uint64_t> documents) const override;
+    [[nodiscard]] std::vector<Row> rows(std::span<const std::uint64_t> documents) const override;
 
   private:
     [[nodiscard]] bool is_everything(const Range& range) const {
@@ -44,8 +45,14 @@ class NativeEngine final : public Engine {
     void precede(std::span<std::uint32_t> rows, std::span<Access> read) const;
     [[nodiscard]] Position position(std::uint64_t suffix) const;
     void locate_chunk(std::span<const Row> rows, std::span<Position> out) const;
-    void extract_chunk(std::span<const std::uint64_t> documents, const std::uint64_t* offsets,
-                       Symbol* out) const;
+    /// Where the streams of documents begin when they lie one after another, and their end.
+    [[nodiscard]] std::vector<std::uint64_t> offsets(std::span<const std::uint64_t> documents) const;
+    /// Walks through documents, kBatch at a time; visit(place, symbol, row) is called for each symbol,
+    /// its place being that among all streams.
+    void walk(std::span<const std::uint64_t> documents, std::span<const std::uint64_t> offsets,
+              const auto& visit) const;
+    void walk_chunk(std::span<const std::uint64_t> documents, const std::uint64_t* offsets,
+                    const auto& visit) const;
 
     MappedFile file_;
     Alphabet alphabet_;

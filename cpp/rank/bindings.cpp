@@ -1,5 +1,6 @@
 // The extension module seal_ir._rank: types, release of the GIL and exceptions, nothing else.
 // The Python side is documented in seal_ir/_rank.pyi.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 #include "../arrays.hpp"
 
@@ -119,9 +120,18 @@ void write_tokens(const std::string& path, const Symbols& symbols, const Ints& s
     store::write(path, as_span(symbols), as_unsigned(starts), boundary);
 }
 
-[[nodiscard]] std::unique_ptr<TokenStores> open_stores(const std::vector<std::string>& paths) {
+[[nodiscard]] std::unique_ptr<TokenStores> open_stores(const std::vector<std::string>& paths,
+                                                       const std::vector<std::optional<Ints>>& live) {
+    std::vector<store::Live> numbers;
+    for (const auto& of_store : live) {
+        numbers.emplace_back();
+        if (of_store) {
+            const auto values = as_unsigned(*of_store);
+            numbers.back().emplace(values.begin(), values.end());
+        }
+    }
     const nb::gil_scoped_release released;
-    return std::make_unique<TokenStores>(paths);
+    return std::make_unique<TokenStores>(paths, std::move(numbers));
 }
 
 [[nodiscard]] std::pair<IntsOut, SymbolsOut> extract(const TokenStores& stores, const Ints& documents) {
@@ -154,7 +164,7 @@ NB_MODULE(_rank, module) {
     module.def("write_tokens", &write_tokens, "path"_a, "symbols"_a.noconvert(), "starts"_a.noconvert(),
                "boundary"_a);
     nb::class_<TokenStores>(module, "TokenStores")
-        .def_static("open", &open_stores, "paths"_a)
+        .def_static("open", &open_stores, "paths"_a, "live"_a)
         .def_prop_ro("n_documents", &TokenStores::n_documents)
         .def_prop_ro("sizes", &TokenStores::sizes)
         .def("extract", &extract, "documents"_a.noconvert())

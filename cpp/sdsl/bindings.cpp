@@ -137,6 +137,6 @@ NB_MODULE(_sdsl, module) {
     nb::set_leak_warnings(false);
     module.def("build", &build, "path"_a, "symbols"_a.noconvert(), "starts"_a.noconvert(), "boundary"_a,
                "temp_dir"_a);
-    EngineCalls<SdslEngine>::bind(module);
+    bind_engine<SdslEngine>(module);
     bind_published(module);
 }

@@ -136,15 +136,15 @@ void SdslEngine::locate(std::span<const Row> rows, std::span<Position> out) cons
     }
 }
 
-void SdslEngine::append_stream(std::uint64_t document, std::vector<Symbol>& out) const {
+void SdslEngine::walk(std::uint64_t document, const auto& visit) const {
     const Csa& csa = contents_->csa;
     const std::uint64_t length = contents_->starts[document + 1] - contents_->starts[document];
     Row row = csa.C[dense_boundary_] + contents_->rows[document];
-    out.push_back(contents_->boundary);
+    visit(contents_->boundary, row);
     for (std::uint64_t i = 1; i < length; ++i) {
         const auto [rank, place] = csa.wavelet_tree.inverse_select(row);
-        out.push_back(contents_->symbols[place - 1]);
         row = csa.C[place] + rank;
+        visit(contents_->symbols[place - 1], row);
     }
 }
 
@@ -154,8 +154,17 @@ Streams SdslEngine::extract(std::span<const std::uint64_t> documents) const {
     out.offsets.reserve(documents.size() + 1);
     out.offsets.push_back(0);
     for (const std::uint64_t document : documents) {
-        append_stream(document, out.symbols);
+        walk(document, [&](Symbol symbol, Row) { out.symbols.push_back(symbol); });
         out.offsets.push_back(out.symbols.size());
+    }
+    return out;
+}
+
+std::vector<Row> SdslEngine::rows(std::span<const std::uint64_t> documents) const {
+    check_documents(documents, n_documents());
+    std::vector<Row> out;
+    for (const std::uint64_t document : documents) {
+        walk(document, [&](Symbol, Row row) { out.push_back(row); });
     }
     return out;
 }

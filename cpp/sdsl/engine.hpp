@@ -25,7 +25,7 @@ class SdslEngine final : public Engine {
     /// Number of distinct symbols, `boundary` included.
     [[nodiscard]] std::uint64_t n_symbols() const;
     /// Bytes of each part of the file but the header; linear in the size of the index.
-    [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> size_in_bytes() const;
+    [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> size_in_bytes() const override;
 
     void extend(std::span<const Range> ranges, std::span<const Symbol> symbols,
                 std::span<Range> out) const override;
@@ -34,6 +34,7 @@ class SdslEngine final : public Engine {
     [[nodiscard]] Successors successors(std::span<const Range> ranges) const override;
     void locate(std::span<const Row> rows, std::span<Position> out) const override;
     [[nodiscard]] Streams extract(std::span<const std::uint64_t> documents) const override;
+    [[nodiscard]] std::vector<Row> rows(std::span<const std::uint64_t> documents) const override;
 
   private:
     struct Scratch;
@@ -42,7 +43,8 @@ class SdslEngine final : public Engine {
     [[nodiscard]] bool is_whole(Range range) const;
     [[nodiscard]] Range step(Range range, Symbol symbol) const;
     void append_successors(Range range, Scratch& scratch, Successors& out) const;
-    void append_stream(std::uint64_t document, std::vector<Symbol>& out) const;
+    /// Calls visit(symbol, row) for each symbol of a document.
+    void walk(std::uint64_t document, const auto& visit) const;
 
     std::unique_ptr<const Contents> contents_;
     std::uint64_t dense_boundary_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <stdexcept>
 
 #include "../checks.hpp"
@@ -73,11 +74,32 @@ void TokenStore::fail(std::uint64_t document) const {
     file_.fail("is damaged: document " + std::to_string(document) + " makes no sense");
 }
 
-TokenStores::TokenStores(const std::vector<std::string>& paths) {
-    for (const std::string& path : paths) {
-        stores_.push_back(std::make_unique<const TokenStore>(path));
-        bases_.push_back(bases_.back() + stores_.back()->n_documents());
+TokenStores::TokenStores(const std::vector<std::string>& paths, std::vector<Live> live)
+    : live_(std::move(live)) {
+    if (live_.size() != paths.size()) {
+        throw std::invalid_argument(std::to_string(paths.size()) + " stores, and live documents of " +
+                                    std::to_string(live_.size()));
     }
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+        stores_.push_back(std::make_unique<const TokenStore>(paths[i]));
+        if (const Live& numbers = live_[i]) {
+            const bool ascending = std::ranges::is_sorted(*numbers, std::less_equal<>());
+            if (!ascending || (!numbers->empty() && numbers->back() >= stores_[i]->n_documents())) {
+                throw std::invalid_argument(paths[i] +
+                                            ": live documents are not ascending numbers of its " +
+                                            std::to_string(stores_[i]->n_documents()));
+            }
+        }
+        bases_.push_back(bases_.back() + n_live(i));
+    }
+}
+
+std::uint64_t TokenStores::n_live(std::size_t store) const {
+    return live_[store] ? live_[store]->size() : stores_[store]->n_documents();
+}
+
+std::uint64_t TokenStores::physical(std::size_t store, std::uint64_t number) const {
+    return live_[store] ? (*live_[store])[number] : number;
 }
 
 std::vector<std::pair<std::uint64_t, std::uint64_t>> TokenStores::sizes() const {
@@ -89,7 +111,7 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> TokenStores::sizes() const 
 std::pair<const TokenStore&, std::uint64_t> TokenStores::find(std::uint64_t document) const {
     const auto above = std::ranges::upper_bound(bases_, document);
     const auto at = static_cast<std::size_t>(above - bases_.begin()) - 1;
-    return {*stores_[at], document - bases_[at]};
+    return {*stores_[at], physical(at, document - bases_[at])};
 }
 
 Streams TokenStores::extract(std::span<const std::uint64_t> documents) const {
@@ -108,10 +130,10 @@ Streams TokenStores::extract(std::span<const std::uint64_t> documents) const {
 std::vector<std::int64_t> TokenStores::value_lengths(Symbol start, Symbol end, bool first_only) const {
     std::vector<std::int64_t> counts(1);
     std::vector<Symbol> stream;
-    for (const auto& store : stores_) {
-        for (std::uint64_t document = 0; document < store->n_documents(); ++document) {
+    for (std::size_t i = 0; i < stores_.size(); ++i) {
+        for (std::uint64_t number = 0; number < n_live(i); ++number) {
             stream.clear();
-            store->read(document, stream, first_only ? end : 0);
+            stores_[i]->read(physical(i, number), stream, first_only ? end : 0);
             std::size_t begin = 0;
             for (std::size_t at = 0; at < stream.size(); ++at) {
                 if (stream[at] == start) begin = at;

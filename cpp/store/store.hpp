@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -45,15 +46,22 @@ class TokenStore {
     std::array<Class, kClasses> classes_{};
 };
 
-/// The stores of consecutive segments as one; documents are numbered through.
+/// Ascending numbers of the documents of a store that count; none: all of them.
+using Live = std::optional<std::vector<std::uint64_t>>;
+
+/// The stores of consecutive segments as one; live documents are numbered through, as if there were no
+/// others.
 class TokenStores {
   public:
-    explicit TokenStores(const std::vector<std::string>& paths);
+    /// Throws std::invalid_argument where a store has no such documents; else as TokenStore.
+    TokenStores(const std::vector<std::string>& paths, std::vector<Live> live);
+    explicit TokenStores(const std::vector<std::string>& paths)
+        : TokenStores(paths, std::vector<Live>(paths.size())) {}
     TokenStores(const TokenStores&) = delete;
     TokenStores& operator=(const TokenStores&) = delete;
 
     [[nodiscard]] std::uint64_t n_documents() const { return bases_.back(); }
-    /// Documents and tokens of each store.
+    /// All documents and tokens of each store, live or not.
     [[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint64_t>> sizes() const;
 
     /// The streams of documents, in the order given.
@@ -64,11 +72,15 @@ class TokenStores {
     [[nodiscard]] std::vector<std::int64_t> value_lengths(Symbol start, Symbol end,
                                                           bool first_only) const;
 
-    /// The store of an existing document, and its number there.
+    /// The store of a live document, and its number there.
     [[nodiscard]] std::pair<const TokenStore&, std::uint64_t> find(std::uint64_t document) const;
 
   private:
+    [[nodiscard]] std::uint64_t n_live(std::size_t store) const;
+    [[nodiscard]] std::uint64_t physical(std::size_t store, std::uint64_t number) const;
+
     std::vector<std::unique_ptr<const TokenStore>> stores_;
+    std::vector<Live> live_;
     std::vector<std::uint64_t> bases_ = {0};
 };
 

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "../live.hpp"
 #include "../native/build.hpp"
 #include "../native/engine.hpp"
 
@@ -100,7 +101,7 @@ void build(const Corpus& corpus, std::uint32_t rate, const std::string& path) {
     return found;
 }
 
-void check_ngram(const Corpus& corpus, const NativeEngine& engine, const std::vector<Symbol>& ngram) {
+void check_ngram(const Corpus& corpus, const Engine& engine, const std::vector<Symbol>& ngram) {
     std::vector<Range> range = {{0, engine.n_rows()}};
     for (const Symbol symbol : ngram) {
         std::vector<Range> next(1);
@@ -131,7 +132,7 @@ void check_ngram(const Corpus& corpus, const NativeEngine& engine, const std::ve
     require(total + ended == found.size(), "successors are complete");
 }
 
-void check(const Corpus& corpus, const NativeEngine& engine, std::mt19937& random, int n_ngrams) {
+void check(const Corpus& corpus, const Engine& engine, std::mt19937& random, int n_ngrams) {
     std::vector<std::uint64_t> documents(corpus.starts.size());
     std::iota(documents.begin(), documents.end(), 0);
     const Streams streams = engine.extract(documents);
@@ -146,8 +147,28 @@ void check(const Corpus& corpus, const NativeEngine& engine, std::mt19937& rando
     }
 }
 
+/// A view of some documents against brute force over these alone.
+void check_live(const Corpus& corpus, const Engine& engine, std::mt19937& random, int n_ngrams) {
+    Corpus live;
+    std::vector<std::uint64_t> named;
+    for (std::size_t document = 0; document < corpus.starts.size(); ++document) {
+        if (random() % 3 == 0 && document > 0) continue;
+        named.push_back(document);
+        const auto stream = corpus.stream(document);
+        live.starts.push_back(live.symbols.size());
+        live.symbols.insert(live.symbols.end(), stream.begin(), stream.end());
+    }
+    check(live, LiveEngine(engine, named, LiveEngine::Named::kLive), random, n_ngrams);
+    std::vector<std::uint64_t> dead;
+    for (std::size_t document = 0; document < corpus.starts.size(); ++document) {
+        if (!std::ranges::binary_search(named, document)) dead.push_back(document);
+    }
+    check(live, LiveEngine(engine, dead, LiveEngine::Named::kDead), random, n_ngrams);
+}
+
 /// Every operation, with whatever the file says; exceptions are fine.
-void use(const NativeEngine& engine, std::mt19937& random) {
+void use(const Engine& engine, std::mt19937& random) {
+    if (engine.n_documents() == 0 || engine.n_rows() < 2) return;  // a view of nothing
     const auto guarded = [](const auto& call) {
         try {
             call();
@@ -171,6 +192,7 @@ void use(const NativeEngine& engine, std::mt19937& random) {
     guarded([&] { (void)engine.successors(ranges); });
     guarded([&] { engine.locate(rows, positions); });
     guarded([&] { (void)engine.extract(documents); });
+    guarded([&] { (void)engine.rows(documents); });
 }
 
 [[nodiscard]] std::uint64_t fnv(const std::vector<char>& bytes, std::size_t n) {
@@ -203,6 +225,8 @@ void fuzz(const std::string& path, const std::string& damaged, std::mt19937& ran
             const NativeEngine engine(damaged);
             ++n_opened;
             use(engine, random);
+            const std::uint64_t document = random() % engine.n_documents();
+            use(LiveEngine(engine, {&document, 1}, LiveEngine::Named::kDead), random);
         } catch (const std::runtime_error&) {
         } catch (const std::bad_alloc&) {
             require(false, "an allocation that the file asked for");
@@ -226,6 +250,7 @@ int main() {
             build(corpus, rate, path);
             const NativeEngine engine(path);
             check(corpus, engine, random, 40);
+            check_live(corpus, engine, random, 20);
             std::vector<std::thread> threads;
             for (unsigned seed = 0; seed < 4; ++seed) {
                 threads.emplace_back([&, seed] {
@@ -238,12 +263,16 @@ int main() {
             ++n_corpora;
         }
     }
+    // So many documents that a view of them is found in threads.
+    const Corpus many = random_corpus(random, 5000, 40, 6);
+    build(many, 8, path);
+    check_live(many, NativeEngine(path), random, 5);
     // More than 65,536 symbols: four bytes each.
     Corpus wide = random_corpus(random, 30, 10, 20);
     for (Symbol symbol = 100; symbol < 100 + kManySymbols; ++symbol) wide.symbols.push_back(symbol);
     build(wide, 8, path);
     check(wide, NativeEngine(path), random, 5);
     fs::remove_all(folder);
-    std::cout << n_corpora + 1 << " corpora agree with brute force\n";
+    std::cout << n_corpora + 2 << " corpora agree with brute force\n";
     return 0;
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from seal_ir.arguments import text
-from seal_ir.config import SearchConfig
+from seal_ir.config import DEFAULT_PRESET, SearchConfig
 from seal_ir.encode.vectors import vector
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import shown
@@ -31,7 +31,7 @@ class SealQueryEncoder:
         model: str | Generator | None = None,
         encoded_query_dir: str | Path | None = None,
         *,
-        preset: str = "intersective",
+        preset: str = DEFAULT_PRESET,
         config: SearchConfig | None = None,
         device: str | None = None,
         dtype: str | None = None,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.command import CommandParser, add_refused, check_options
-from seal_ir.config import PRESETS
+from seal_ir.config import DEFAULT_PRESET, PRESETS
 from seal_ir.errors import UsageError
 from seal_ir.search.options import add_decoding, add_index, add_topics_format
 
@@ -116,8 +116,8 @@ def _add_encoder(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_index(parser)
     add("--encoder", help="folder, hub name or smollm2-135m-seal; default: the model the index was built for")
-    presets = f"one of {', '.join(PRESETS)} (%(default)s, whose keys serve all but published)"
-    add("--preset", default="intersective", help=presets)
+    served = "keys of intersective have titles too; they serve all without further fields but published"
+    add("--preset", default=DEFAULT_PRESET, help=f"one of {', '.join(PRESETS)} (%(default)s); {served}")
     decoding = parser.add_argument_group("decoding")
     add_decoding(decoding, threads="of torch")
     decoding.add_argument("--fp16", action="store_true", help="the same as --dtype float16")

@@ -18,6 +18,7 @@ from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.outputs import check_several
 from seal_ir.index.builder import BuildOptions, build_index
+from seal_ir.index.changing import changed, usual
 from seal_ir.index.engine import ENGINES, SAMPLE_RATES, EngineSpec
 from seal_ir.index.manifest import Manifest
 from seal_ir.index.memory import MAX_SEGMENT_TOKENS, parse_size
@@ -39,13 +40,18 @@ count."""
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m seal_ir.index",
-        description="Build a SEAL index; or, with --stats or --verify, look at one.",
+        description="Build a SEAL index; change one that is there (--append, --update, --delete, --merge); or"
+        " look at one (--stats, --verify).",
     )
     parser.add_argument("--index", type=Path, required=True, help="directory of the index")
     parser.add_argument("--input", type=Path, help="file or folder of documents; for HFDataset also its name")
     _add_reading(parser.add_argument_group("what to read"))
     _add_building(parser.add_argument_group("how to build"))
-    _add_looking(parser.add_argument_group("looking at an index that is there"))
+    mode = parser.add_argument_group(
+        "instead of building: an index that is there"
+    ).add_mutually_exclusive_group()
+    _add_changing(mode, parser)
+    _add_looking(mode, parser)
     add_ignored(parser, IGNORED)
     add_refused(parser, REFUSED)
     return parser
@@ -70,6 +76,14 @@ def _add_reading(group: argparse._ArgumentGroup) -> None:
         metavar="NAME",
         help="further fields of JSON records, a string or a list of strings each, that models may write whole"
         " as they write titles; see docs/fields.md",
+    )
+    group.add_argument(
+        "--store",
+        nargs="+",
+        default=[],
+        metavar="NAME[:TYPE]",
+        help="fields of JSON records to store for filters; TYPE is string (default), int, float or bool; see"
+        " docs/filters.md",
     )
     group.add_argument("--include-ids", type=Path, help="index only the ids in this file, one per line")
     group.add_argument(
@@ -110,25 +124,57 @@ def _add_building(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def _add_looking(group: argparse._ArgumentGroup) -> None:
-    mode = group.add_mutually_exclusive_group()
+def _add_changing(mode: argparse._MutuallyExclusiveGroup, parser: argparse.ArgumentParser) -> None:
+    mode.add_argument(
+        "--append",
+        action="store_true",
+        help="add the documents of --input; --duplicates decides on known ids",
+    )
+    mode.add_argument(
+        "--update",
+        action="store_true",
+        help="put the documents of --input in the place of those with their ids",
+    )
+    mode.add_argument(
+        "--delete",
+        type=Path,
+        metavar="IDS",
+        help="delete the documents whose ids are in this file, one per line; - is stdin",
+    )
+    mode.add_argument(
+        "--merge", action="store_true", help="rewrite segments as fewer ones, without deleted documents"
+    )
+    group = parser.add_argument_group("how to change it")
+    group.add_argument("--max-segments", type=int, metavar="N", help="with --merge: how many may be left; 1")
+    group.add_argument(
+        "--missing",
+        choices=("error", "skip"),
+        help="with --delete: what to do with ids that are not there; default error",
+    )
+
+
+def _add_looking(mode: argparse._MutuallyExclusiveGroup, parser: argparse.ArgumentParser) -> None:
     mode.add_argument("--stats", action="store_true", help="print what it holds and where its bytes go")
     mode.add_argument(
         "--verify",
         action="store_true",
         help=f"check every checksum, and {SAMPLE:,} random documents there and back; exit 1 on a difference",
     )
+    group = parser.add_argument_group("how to look at it")
     group.add_argument("--json", action="store_true", help="with --stats: as a JSON object")
     group.add_argument("--all", action="store_true", help="with --verify: all documents")
 
 
 def main(arguments: list[str]) -> int:
-    """Build an index, or look at one; 0 when that is done."""
+    """Build, change or look at an index; 0 when that is done."""
     args = _parser().parse_args(arguments)
-    for option, mode in (("json", "stats"), ("all", "verify")):
+    options = (("json", "stats"), ("all", "verify"), ("max_segments", "merge"), ("missing", "delete"))
+    for option, mode in options:
         if getattr(args, option) and not getattr(args, mode):
-            raise UsageError(f"--{option} goes with --{mode}")
-    check_options(args, threads=1)
+            raise UsageError(f"--{option.replace('_', '-')} goes with --{mode}")
+    check_options(args, threads=1, **({} if args.max_segments is None else {"max_segments": 1}))
+    if args.append or args.update or args.delete is not None or args.merge:
+        return _change(args)
     if not (args.stats or args.verify):
         if args.import_seal is not None:
             _check_import(args)
@@ -145,6 +191,15 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+def _change(args: argparse.Namespace) -> int:
+    started = time.monotonic()
+    collection, manifest = changed(args, _reporter())
+    if collection is not None:
+        _print_counts(args, collection)
+    _print_size(args, manifest, time.monotonic() - started)
+    return 0
+
+
 def _build(args: argparse.Namespace) -> int:
     check_several(args.index)
     # Read by the tokenizer's thread pool when it starts, in this process only.
@@ -156,9 +211,10 @@ def _build(args: argparse.Namespace) -> int:
         memory=parse_size(args.memory) if args.memory else None,
         threads=args.threads,
         fields=tuple(args.fields),
+        store=tuple(args.store),
     )
     if args.import_seal is None:
-        collection = _collection(args)
+        collection = _collection(args, building)
         tokenizer = load_tokenizer(find_model(args.model))
     else:
         tokenizer = load_tokenizer(find_model(args.model))
@@ -172,36 +228,27 @@ def _build(args: argparse.Namespace) -> int:
         }
 
     manifest = build_index(collection, args.index, tokenizer, about, building, _reporter())
-    _print_result(args, collection, manifest, time.monotonic() - started)
+    _print_counts(args, collection)
+    _print_size(args, manifest, time.monotonic() - started)
     return 0
 
 
-def _collection(args: argparse.Namespace) -> Collection | PublishedCollection:
+def _collection(args: argparse.Namespace, building: BuildOptions) -> Collection | PublishedCollection:
     include = read_ids(args.include_ids) if args.include_ids else None
-    fields = tuple(args.fields)
-    reading = ReadOptions(args.duplicates, args.malformed, include, keep_raw=args.store_raw, fields=fields)
+    reading = ReadOptions(
+        args.duplicates, args.malformed, include, building.store_raw, building.fields, building.stored
+    )
     return Collection(args.collection, args.input, reading)
 
 
 def _check_import(args: argparse.Namespace) -> None:
     """Refuse what says how to read files of records: a published index is taken as a whole."""
-    usual: dict[str, Any] = {
-        "input": None,
-        "include_ids": None,
-        "store_raw": False,
-        "fields": [],
-        "duplicates": "error",
-        "malformed": "error",
-    }
-    for name, value in usual.items():
-        if getattr(args, name) != value:
-            option = "storeRaw" if name == "store_raw" else name.replace("_", "-")
-            raise UsageError(f"--{option} does not go with --import-seal, which takes an index as a whole")
+    names = ("input", "include_ids", "store_raw", "fields", "store", "duplicates", "malformed")
+    usual(args, names, "--import-seal, which takes an index as a whole")
 
 
-def _print_result(
-    args: argparse.Namespace, collection: Collection | PublishedCollection, manifest: Manifest, seconds: float
-) -> None:
+def _print_counts(args: argparse.Namespace, collection: Collection | PublishedCollection) -> None:
+    """What became of the records that were read."""
     if collection.note:
         print(collection.note, file=sys.stderr)
     print(collection.counts)
@@ -214,6 +261,10 @@ def _print_result(
     if args.list_empty:
         for docid in collection.empty_ids:
             print(f"empty: {docid}")
+
+
+def _print_size(args: argparse.Namespace, manifest: Manifest, seconds: float) -> None:
+    """What the index holds now."""
     print(
         f"{args.index}: {manifest.n_documents:,} documents, {manifest.n_tokens:,} tokens, "
         f"{manifest.n_bytes:,} bytes, {seconds:.1f} s"

@@ -12,6 +12,7 @@ from typing import Any
 
 from seal_ir.arguments import check_least
 from seal_ir.errors import IndexDirError, InputError, UsageError
+from seal_ir.formats.collections.stored import StoredFields, stored_fields
 from seal_ir.index.document_checks import checked
 from seal_ir.index.engine import EngineSpec
 from seal_ir.index.generations import building, commit, named_by_content
@@ -41,6 +42,7 @@ class BuildOptions:
         store_raw: keep every record as it was read.
         memory: bytes that the build may take, all its processes together; None for no limit.
         fields: names of the further fields that documents have, beside title and body.
+        store: fields of JSON records to store, to filter by: NAME or NAME:TYPE each; see `stored_fields`.
         threads: segments that are built at a time, in processes of their own, where there are several.
     """
 
@@ -50,12 +52,23 @@ class BuildOptions:
     memory: int | None = None
     threads: int = 1
     fields: tuple[str, ...] = ()
+    store: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse numbers that mean nothing."""
         check_least(self, max_segment_tokens=1, threads=1)
         if len(self.fields) > MAX_FURTHER:
             raise UsageError(f"{len(self.fields)} further fields; an index has at most {MAX_FURTHER}")
+        _ = self.stored
+
+    @property
+    def stored(self) -> StoredFields:
+        """The fields to store.
+
+        Raises:
+            UsageError: `store` means nothing.
+        """
+        return stored_fields(self.store)
 
 
 def build_index(
@@ -86,7 +99,7 @@ def build_index(
         InputError: there are no documents, or one is longer than a segment.
         IndexDirError: the index cannot be written (a full disk), or the engine was not built; memory ran out.
     """
-    documents = checked(documents, options.fields)
+    documents = checked(documents, options.fields, options.stored)
     directory = Path(os.path.realpath(directory))  # a link stays, what it leads to is replaced
     if not directory.name:
         raise UsageError(f"{directory}: cannot be an index; name a directory below it")
@@ -109,6 +122,7 @@ def build_index(
                 library=LIBRARIES[options.engine.name],
                 segments=tuple(segments),
                 files=files,
+                stored=dict(options.stored),
                 **about(),
             )
             commit(directory, working, manifest)
@@ -125,7 +139,7 @@ def _build_segments(
     With several threads, other processes build the segments while this one reads, unless there is but one.
     """
     spec, n_read = options.engine, 0
-    cutter = Cutter(options.max_segment_tokens, budget, store_raw=options.store_raw)
+    cutter = Cutter(options.max_segment_tokens, budget, options.store_raw, options.stored)
     segments: list[SegmentInfo] = []
     with Workers(options.threads, budget) as workers:
         for writer, last in cutter.segments(items, working):

@@ -12,7 +12,7 @@ WORKING, LOCK = ".building", ".lock"  # inside the index directory, while a buil
 BUILD = "python -m seal_ir.index"
 REBUILD = f"rebuild it with {BUILD}"
 # Names that only a build gives. Those of formats before 4 mean something to others, too.
-_OWN = re.compile(r"segment-\d{6}-[0-9a-f]{12}|tokenizer\.[0-9a-f]{8}\.json")
+_OWN = re.compile(r"segment-\d{6}-[0-9a-f]{12}|tokenizer\.[0-9a-f]{8}\.json|deleted\.[0-9a-f]{12}\.npy")
 _EARLIER = re.compile(r"segment-\d{6}|tokenizer\.json")
 
 

@@ -6,9 +6,9 @@ byte by byte.
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seal_ir.arrays import Ints
+from seal_ir.formats.collections.stored import StoredFields, StoredValue
 from seal_ir.formats.io.files import utf8
 from seal_ir.index.directory import damaged
 from seal_ir.index.manifest import RAW_FILE
+from seal_ir.index.numbers import open_numbers, write_numbers
 from seal_ir.records import Document
 
-IDS, BY_ID, TEXTS, RAW = "ids.arrow", "by_id.npy", "texts.arrow", RAW_FILE
+IDS, BY_ID, TEXTS, RAW, STORED = "ids.arrow", "by_id.npy", "texts.arrow", RAW_FILE, "stored.arrow"
 Text = tuple[str, str]  # title, text
 _ID_ROWS, _TEXT_ROWS = 1 << 16, 1 << 10
+_FEW_IDS = 32  # looked up one by one; more of them are compared with all
 RAW_ROWS = 128  # records of one batch of raw.arrow: what a look-up decompresses
 _STRING = pa.large_string()
 _ID_SCHEMA = pa.schema([pa.field("id", _STRING)])
@@ -33,6 +36,7 @@ _TEXT_SCHEMA = pa.schema(
     [pa.field("document", pa.int64()), pa.field("title", _STRING), pa.field("text", _STRING)]
 )
 _RAW_SCHEMA = pa.schema([pa.field("raw", _STRING)])
+_ARROW_TYPES = {"string": _STRING, "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 _FAULTS = (OSError, ValueError, IndexError, pa.ArrowException)  # what reading a spoiled file raises
 
 
@@ -71,7 +75,8 @@ class TableWriter:
 
     def abandon(self) -> None:
         """Close a file that will not be finished; harmless afterwards."""
-        self._sink.close()
+        with suppress(OSError):
+            self._sink.close()
 
     def _flush(self) -> None:
         columns = zip(zip(*self._rows, strict=True), self._schema.types, strict=True)
@@ -83,13 +88,22 @@ class TableWriter:
 class DocumentWriter:
     """Writes a segment's document tables as the documents come, with little of them in memory."""
 
-    def __init__(self, folder: Path, *, store_raw: bool = False) -> None:
-        """Begin the tables of a segment in its folder; `store_raw` keeps the records as they were read."""
+    def __init__(self, folder: Path, *, store_raw: bool = False, stored: StoredFields = ()) -> None:
+        """Begin the tables of a segment in its folder.
+
+        Args:
+            folder: the segment's.
+            store_raw: keep the records as they were read.
+            stored: fields of the documents to keep values of.
+        """
         self._folder = folder
         self._ids = TableWriter(folder / IDS, _ID_SCHEMA, _ID_ROWS)
         self._texts = TableWriter(folder / TEXTS, _TEXT_SCHEMA, _TEXT_ROWS)
         self._raw = TableWriter(folder / RAW, _RAW_SCHEMA, RAW_ROWS, "zstd") if store_raw else None
-        self._tables = [table for table in (self._ids, self._texts, self._raw) if table is not None]
+        self._names = [name for name, _ in stored]
+        self._stored = TableWriter(folder / STORED, _schema(stored), _ID_ROWS) if stored else None
+        tables = (self._ids, self._texts, self._raw, self._stored)
+        self._tables = [table for table in tables if table is not None]
         self.n_documents = 0
 
     def add(self, document: Document, *, exact: bool) -> None:
@@ -99,6 +113,9 @@ class DocumentWriter:
             self._texts.add(self.n_documents, document.title, document.text)
         if self._raw is not None:
             self._raw.add(document.raw)
+        if self._stored is not None:
+            values = dict(document.stored)
+            self._stored.add(*(values.get(name) for name in self._names))
         self.n_documents += 1
 
     def close(self) -> None:
@@ -109,7 +126,7 @@ class DocumentWriter:
         ids = _read_table(path, _open_table(path, _ID_SCHEMA)).column("id")
         # UTF-8 sorts as Python's strings do, by code points.
         order = pc.sort_indices(ids).to_numpy()
-        _write_order(self._folder / BY_ID, order)
+        write_numbers(self._folder / BY_ID, order)
 
     def abandon(self) -> None:
         """Close the files of tables that will not be finished; harmless afterwards."""
@@ -120,7 +137,9 @@ class DocumentWriter:
 class DocumentTable:
     """The document tables of one segment, read-only and safe to share between threads."""
 
-    def __init__(self, folder: Path, n_documents: int, *, with_raw: bool = False) -> None:
+    def __init__(
+        self, folder: Path, n_documents: int, *, with_raw: bool = False, stored: StoredFields = ()
+    ) -> None:
         """Open the tables; what they hold is checked when it is first asked for.
 
         Raises:
@@ -129,8 +148,9 @@ class DocumentTable:
         self._folder, self._n_documents = folder, n_documents
         self._id_reader = _open_table(folder / IDS, _ID_SCHEMA)
         self._text_reader = _open_table(folder / TEXTS, _TEXT_SCHEMA)
-        self._by_id = _open_order(folder / BY_ID, n_documents)
+        self._by_id = open_numbers(folder / BY_ID, n_documents)
         self._raw_reader = _open_table(folder / RAW, _RAW_SCHEMA) if with_raw else None
+        self._stored_reader = _open_table(folder / STORED, _schema(stored)) if stored else None
         self._reading = threading.Lock()
 
     def id(self, number: int) -> str:
@@ -147,6 +167,14 @@ class DocumentTable:
         Raises:
             IndexDirError: a file is damaged.
         """
+        return next(iter(self.numbers(docid)), None)
+
+    def numbers(self, docid: str) -> Iterator[int]:
+        """Every document with this id: of several all but one are deleted.
+
+        Raises:
+            IndexDirError: a file is damaged.
+        """
         lo, hi = 0, len(self._by_id)
         while lo < hi:
             middle = (lo + hi) // 2
@@ -154,12 +182,37 @@ class DocumentTable:
                 lo = middle + 1
             else:
                 hi = middle
-        found = lo < len(self._by_id) and self.id(self._ordered(lo)) == docid
-        return self._ordered(lo) if found else None
+        while lo < len(self._by_id) and self.id(self._ordered(lo)) == docid:
+            yield self._ordered(lo)
+            lo += 1
+
+    def occurring(self, docids: Sequence[str]) -> Iterator[tuple[str, int]]:
+        """Those of distinct ids that documents have, with the documents' numbers.
+
+        Raises:
+            IndexDirError: a file is damaged.
+        """
+        if len(docids) <= _FEW_IDS:
+            for docid in docids:
+                yield from ((docid, number) for number in self.numbers(docid))
+            return
+        which = pc.index_in(self._ids, value_set=pa.array(docids, _STRING))
+        numbers = np.flatnonzero(pc.is_valid(which).to_numpy())
+        places = which.drop_null().to_numpy()
+        for number, at in zip(numbers.tolist(), places.tolist(), strict=True):
+            yield docids[at], number
+
+    def having(self, docids: pa.Array) -> Ints:
+        """The numbers of the documents that have one of these ids, int64 [n] ascending.
+
+        Raises:
+            IndexDirError: the file is damaged.
+        """
+        return np.flatnonzero(pc.is_in(self._ids, value_set=docids).to_numpy())
 
     def stored_text(self, number: int) -> Text | None:
         """Title and text of a document that the FM-index cannot give back, or None."""
-        numbers, titles, texts = self._stored
+        numbers, titles, texts = self._texts
         at = int(np.searchsorted(numbers, number))
         if at == len(numbers) or numbers[at] != number:
             return None
@@ -177,6 +230,35 @@ class DocumentTable:
         return [batches[number // RAW_ROWS][number % RAW_ROWS].as_py() for number in numbers]
 
     @cached_property
+    def stored(self) -> pa.Table:
+        """The ids, in a column `id`, and the stored fields of the documents, in order, mapped.
+
+        Raises:
+            IndexDirError: a file is damaged.
+        """
+        table = pa.table({"id": self._ids})
+        if self._stored_reader is None:
+            return table
+        path = self._folder / STORED
+        fields = _read_table(path, self._stored_reader)
+        if len(fields) != self._n_documents:
+            raise damaged(path, f"{len(fields)} rows of {self._n_documents} documents")
+        for name in fields.column_names:
+            table = table.append_column(name, fields.column(name))
+        return table
+
+    def stored_values(self, numbers: Ints) -> list[tuple[tuple[str, StoredValue], ...]]:
+        """Names and values of documents' stored fields, as `Document.stored` has them.
+
+        Raises:
+            IndexDirError: a file is damaged.
+        """
+        if self._stored_reader is None:
+            return [()] * len(numbers)
+        rows = self.stored.take(numbers).drop_columns("id").to_pylist()
+        return [tuple((name, value) for name, value in row.items() if value is not None) for row in rows]
+
+    @cached_property
     def _ids(self) -> pa.ChunkedArray:
         path = self._folder / IDS
         ids = _read_table(path, self._id_reader).column("id")
@@ -185,7 +267,7 @@ class DocumentTable:
         return ids
 
     @cached_property
-    def _stored(self) -> tuple[Ints, pa.ChunkedArray, pa.ChunkedArray]:
+    def _texts(self) -> tuple[Ints, pa.ChunkedArray, pa.ChunkedArray]:
         table = _read_table(self._folder / TEXTS, self._text_reader)
         return table.column("document").to_numpy(), table.column("title"), table.column("text")
 
@@ -207,6 +289,11 @@ class DocumentTable:
         if batch.num_rows != rows:
             raise damaged(path, f"batch {n} has {batch.num_rows} records, not {rows}")
         return batch.column(0)
+
+
+def _schema(stored: StoredFields) -> pa.Schema:
+    """The columns of stored fields."""
+    return pa.schema([pa.field(name, _ARROW_TYPES[kind]) for name, kind in stored])
 
 
 def _open_table(path: Path, schema: pa.Schema) -> pa.RecordBatchFileReader:
@@ -237,27 +324,3 @@ def _read_table(path: Path, reader: pa.RecordBatchFileReader) -> pa.Table:
     except _FAULTS as error:
         raise damaged(path, error) from error
     return table
-
-
-def _write_order(path: Path, order: Ints) -> None:
-    with path.open("wb") as file:
-        file.write(_order_header(len(order)))
-        file.write(order.astype("<i8").tobytes())
-
-
-def _open_order(path: Path, n_documents: int) -> Ints:
-    expected = _order_header(n_documents)
-    try:
-        with path.open("rb") as file:  # once: by its name it may be another one, or none, in a moment
-            seen, size = file.read(len(expected)), os.fstat(file.fileno()).st_size
-            if seen != expected or size != len(expected) + 8 * n_documents:
-                raise damaged(path, f"not int64 [{n_documents}]")
-            return np.memmap(file, np.dtype("<i8"), "r", len(expected), (n_documents,))
-    except OSError as error:
-        raise damaged(path, error.strerror) from error
-
-
-def _order_header(n: int) -> bytes:
-    """The 128 bytes of numpy's format 1.0 for int64 [n], spelled out: numpy's parser need not be trusted."""
-    text = f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({n},), }}"
-    return b"\x93NUMPY\x01\x00\x76\x00" + text.encode().ljust(117) + b"\n"

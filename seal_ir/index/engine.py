@@ -94,6 +94,14 @@ class Engine(Protocol):
         """Offsets [n + 1] and the concatenated streams of documents."""
         ...
 
+    def only(self, documents: Ints) -> Engine:
+        """The engine of these documents alone, renumbered; takes a step for each of their symbols."""
+        ...
+
+    def without(self, documents: Ints) -> Engine:
+        """The engine of all documents but these, renumbered; takes a step for each of their symbols."""
+        ...
+
 
 class Successors(NamedTuple):
     """What follows a batch of n-grams: entries [offsets[i], offsets[i + 1]) belong to n-gram i."""
@@ -195,16 +203,19 @@ def pieces(ranges: Sequence[Range], segment: int) -> Iterator[tuple[Range, ...]]
 
 def merged(parts: Sequence[tuple[Ints, Symbols, Ints]], n: int) -> Successors:
     """The union of several segments' successors; absent symbols get empty ranges."""
-    owners = [np.repeat(np.arange(n), np.diff(offsets)) for offsets, _, _ in parts]
-    # One integer per (n-gram, symbol) pair sorts by n-gram first and by symbol second.
-    pairs = [
-        owner.astype(np.int64) << 32 | symbols for owner, (_, symbols, _) in zip(owners, parts, strict=True)
-    ]
-    union = np.unique(np.concatenate(pairs))
+    # One integer per (n-gram, symbol) pair sorts by n-gram first and by symbol second. Those of a segment are
+    # sorted already, which a stable sort makes use of.
+    owners = [np.repeat(np.arange(n, dtype=np.int64) << 32, np.diff(offsets)) for offsets, _, _ in parts]
+    pairs = np.concatenate([owner | symbols for owner, (_, symbols, _) in zip(owners, parts, strict=True)])
+    segments = np.repeat(np.arange(len(parts)), [len(symbols) for _, symbols, _ in parts])
+    order = np.argsort(pairs, kind="stable")
+    ordered = pairs[order]
+    is_first = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    union = ordered[is_first]
     ranges = np.zeros((len(union), len(parts), 2), dtype=np.int64)
-    for s, (_, _, extended) in enumerate(parts):
-        ranges[np.searchsorted(union, pairs[s]), s] = extended
-    offsets = np.searchsorted(union, np.arange(n + 1) << 32)
+    ranges[np.cumsum(is_first) - 1, segments[order]] = np.concatenate([found for _, _, found in parts])[order]
+    offsets = np.searchsorted(union, np.arange(n + 1, dtype=np.int64) << 32)
     return Successors(offsets, (union & 0xFFFFFFFF).astype(np.uint32), ranges)
 
 
@@ -239,6 +250,14 @@ class CheckedEngine:
     def extract(self, documents: Ints) -> tuple[Ints, Symbols]:
         """See `Engine.extract`."""
         return self._checked(self._engine.extract, documents)
+
+    def only(self, documents: Ints) -> CheckedEngine:
+        """See `Engine.only`."""
+        return CheckedEngine(self._checked(self._engine.only, documents), self._path)
+
+    def without(self, documents: Ints) -> CheckedEngine:
+        """See `Engine.without`."""
+        return CheckedEngine(self._checked(self._engine.without, documents), self._path)
 
     def _checked(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         try:

@@ -10,7 +10,7 @@ build; readers remove nothing, and keep what they have opened.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -75,18 +75,25 @@ def named_by_content(working: Path, segments: Sequence[SegmentInfo]) -> tuple[li
     return named, dict(sorted(described.items()))
 
 
-def commit(directory: Path, working: Path, manifest: Manifest) -> None:
+def commit(directory: Path, working: Path, manifest: Manifest, kept: Collection[str] = ()) -> None:
     """Make a finished build the generation of the directory; on disk to stay, when this returns.
 
     Files that are there already under their names have the same content, or are damaged: they are replaced.
 
+    Args:
+        directory: the index directory.
+        working: where the files of the build lie.
+        manifest: what it holds.
+        kept: those of its files that stay where they are: the old generation has them, too.
+
     Raises:
         OSError: it cannot be written; the old generation is untouched.
     """
+    made = [name for name in manifest.files if name not in kept]
     (working / MANIFEST).write_text(manifest.to_json(), encoding="utf-8", newline="\n")
-    sync([working / MANIFEST, *(working / name for name in manifest.files)])
-    targets = [directory / name for name in manifest.files]
-    for name, target in zip(manifest.files, targets, strict=True):
+    sync([working / MANIFEST, *(working / name for name in made)])
+    targets = [directory / name for name in made]
+    for name, target in zip(made, targets, strict=True):
         target.parent.mkdir(exist_ok=True)
         (working / name).replace(target)
     sync({*(target.parent for target in targets), directory})
@@ -95,18 +102,23 @@ def commit(directory: Path, working: Path, manifest: Manifest) -> None:
 
 
 def _clear(directory: Path) -> None:
-    """Remove what builds have left, and files of generations that have been replaced.
+    """Remove what builds have left, and files of generations that have been replaced."""
+    remove(directory / WORKING)
+    clear_replaced(directory)
+
+
+def clear_replaced(directory: Path) -> None:
+    """Remove files of generations that have been replaced; for the process that holds the lock.
 
     Nothing but names that builds give is removed; and no files of an index whose manifest cannot be read.
     """
-    remove(directory / WORKING)
     present = (directory / MANIFEST).exists()
     try:
         named = {name.partition("/")[0] for name in read_manifest(directory).files} if present else set()
     except IndexDirError:
         return
     for path in directory.iterdir():
-        if path.name in named or path.name == LOCK:
+        if path.name in named or path.name in (LOCK, WORKING):
             continue
         if is_own(path.name) or (present and is_earlier(path.name)):
             remove(path)

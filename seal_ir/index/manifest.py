@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from seal_ir.errors import IndexDirError
+from seal_ir.formats.collections.stored import STORED_TYPES, StoredField, StoredFields
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.json_text import exact_json, json_file
 from seal_ir.index.directory import REBUILD, damaged, why_absent
@@ -31,14 +32,37 @@ _MOST_DIGITS = 100  # of an integer
 
 
 @dataclass(frozen=True, slots=True)
+class Deletions:
+    """The deleted documents of a segment: the file of their numbers, how many they are, and their tokens."""
+
+    file: str
+    n_documents: int
+    n_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class SegmentInfo:
-    """One segment: its folder, the engine that reads it, and how that stores positions (`EngineSpec`)."""
+    """One segment: its folder, the engine that reads it, and how that stores positions (`EngineSpec`).
+
+    `n_documents` and `n_tokens` are those of its files; documents that are not deleted are live.
+    """
 
     name: str
     engine: str
     layout: str
     n_documents: int
     n_tokens: int
+    deleted: Deletions | None = None
+
+    @property
+    def n_live(self) -> int:
+        """Documents that are not deleted."""
+        return self.n_documents - (self.deleted.n_documents if self.deleted else 0)
+
+    @property
+    def n_live_tokens(self) -> int:
+        """Tokens of the live documents."""
+        return self.n_tokens - (self.deleted.n_tokens if self.deleted else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +77,7 @@ class Manifest:
         segments: in document order.
         files: size and sha256 of every other file, by path below the index directory.
         collection: what was read: kind, and the counts of the reader.
+        stored: names of the fields that are stored beside documents, and their types.
         version: of the format that it was read from.
         unknown: keys in it that this program does not know, of a newer one; they are passed over.
     """
@@ -64,18 +89,19 @@ class Manifest:
     segments: tuple[SegmentInfo, ...]
     files: Mapping[str, Mapping[str, Any]]
     collection: Mapping[str, Any]
+    stored: Mapping[str, str] = field(default_factory=dict)
     version: int = field(default=NEWEST_FORMAT, compare=False)
     unknown: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def n_documents(self) -> int:
-        """Documents of all segments."""
-        return sum(segment.n_documents for segment in self.segments)
+        """Live documents of all segments."""
+        return sum(segment.n_live for segment in self.segments)
 
     @property
     def n_tokens(self) -> int:
-        """N of the weights: lengths of all streams, each with its one leading BOUNDARY."""
-        return sum(segment.n_tokens for segment in self.segments)
+        """N of the weights: lengths of all live streams, each with its one leading BOUNDARY."""
+        return sum(segment.n_live_tokens for segment in self.segments)
 
     @property
     def n_bytes(self) -> int:
@@ -98,6 +124,11 @@ class Manifest:
         return self._all_have(TOKENS_FILE)
 
     @property
+    def stored_fields(self) -> StoredFields:
+        """The fields that are stored beside documents, in their order."""
+        return tuple(StoredField(name, kind) for name, kind in self.stored.items())
+
+    @property
     def tokenizer_file(self) -> str:
         """The tokenizer's name among `files`."""
         name = tokenizer_name(self.tokenizer)
@@ -110,6 +141,11 @@ class Manifest:
         """The text of `index.json`."""
         known = asdict(self)
         del known["version"], known["unknown"]
+        if not self.stored:
+            del known["stored"]
+        for segment in known["segments"]:
+            if segment["deleted"] is None:
+                del segment["deleted"]
         values = {
             "format": max(self.version, _FIRST_WITH_LIBRARY),
             **known,
@@ -177,10 +213,11 @@ def _parsed(values: dict[str, Any], version: int) -> Manifest:
     unknown = [
         *_unknown(values, _names(Manifest) - {"version", "unknown"}),
         *(f"segments.{name}" for part in segments for name in _unknown(part, _names(SegmentInfo))),
+        *(f"segments.deleted.{name}" for part in segments for name in _unknown_deleted(part)),
         *(f"files.{name}" for entry in files.values() for name in _unknown(entry, ("size", "sha256"))),
     ]
     known = {
-        "segments": tuple(SegmentInfo(**_only(part, _names(SegmentInfo))) for part in segments),
+        "segments": tuple(_segment(part) for part in segments),
         "files": {name: _only(entry, ("size", "sha256")) for name, entry in files.items()},
         "fields": tuple(values["fields"]),
         "version": version,
@@ -190,9 +227,13 @@ def _parsed(values: dict[str, Any], version: int) -> Manifest:
     most = MAX_FURTHER if version >= _FIRST_WITH_FURTHER else 0
     if manifest.fields[: len(FIELDS)] != FIELDS or len(manifest.further_fields) > most:
         raise ValueError(f"its fields are {manifest.fields}")
+    if unknown_types := set(manifest.stored.values()) - set(STORED_TYPES):
+        raise ValueError(f"it stores a field as {shown(unknown_types.pop())}")
     if totals != (manifest.n_documents, manifest.n_tokens):
         raise ValueError("totals are not the sum of the segments")
     _ = [(int(entry["size"]), str(entry["sha256"])) for entry in files.values()]
+    if astray := [part.name for part in manifest.segments if not _is_sound(part, files)]:
+        raise ValueError(f"what it says of the deletions of {astray[0]} makes no sense")
     if odd := [name for name in files if not _is_below(name)]:
         raise ValueError(f"it names {shown(odd[0])}, which is not below the directory")
     return manifest
@@ -203,7 +244,26 @@ def _integer(digits: str) -> int:
     return int(digits[:_MOST_DIGITS])
 
 
-def _names(kind: type[Manifest] | type[SegmentInfo]) -> set[str]:
+def _segment(part: Mapping[str, Any]) -> SegmentInfo:
+    known = _only(part, _names(SegmentInfo))
+    if known.get("deleted") is not None:
+        known["deleted"] = Deletions(**_only(known["deleted"], _names(Deletions)))
+    return SegmentInfo(**known)
+
+
+def _unknown_deleted(part: Mapping[str, Any]) -> list[str]:
+    return _unknown(part.get("deleted") or {}, _names(Deletions))
+
+
+def _is_sound(part: SegmentInfo, files: Collection[str]) -> bool:
+    """Whether a segment's deletions, if there are any, are of some documents and in a file."""
+    if part.deleted is None:
+        return True
+    some = 0 < part.deleted.n_documents <= part.n_documents and 0 < part.deleted.n_tokens <= part.n_tokens
+    return some and part.deleted.file in files
+
+
+def _names(kind: type[Manifest] | type[SegmentInfo] | type[Deletions]) -> set[str]:
     return {entry.name for entry in fields(kind)}
 
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from seal_ir.arrays import Ints
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.extensions import SDSL
+from seal_ir.index.deletions import LiveTable, live_numbers, read_deleted
 from seal_ir.index.directory import BUILD, REBUILD, damaged
 from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine, open_engine
-from seal_ir.index.manifest import MANIFEST, Manifest, check_bytes, check_files, read_manifest
+from seal_ir.index.manifest import MANIFEST, Manifest, SegmentInfo, check_bytes, check_files, read_manifest
 from seal_ir.index.segments import ENGINE_FILE
 from seal_ir.index.stores import Stores
 
@@ -30,12 +32,14 @@ class Opened:
         engines: of the segments, in document order.
         tables: the documents of the segments.
         stores: their tokens, if all segments have them stored.
+
+    Deleted documents are nowhere in there: all is of the live ones, numbered without them.
     """
 
     manifest: Manifest
     tokenizer: bytes
     engines: list[Engine]
-    tables: list[DocumentTable]
+    tables: list[DocumentTable | LiveTable]
     stores: Stores | None
 
 
@@ -84,17 +88,31 @@ def _opened(directory: Path, check: Check) -> Opened:
     if not trusted <= manifest.files.keys():
         raise damaged(directory / MANIFEST, "a segment has no engine")
     check_files(directory, manifest, manifest.files if check == "bytes" else trusted)
-    with_raw = manifest.has_raw
-    return Opened(
-        manifest,
-        _tokenizer(directory, manifest, check),
-        [open_engine(part.engine, directory / part.name / ENGINE_FILE) for part in manifest.segments],
-        [
-            DocumentTable(directory / part.name, part.n_documents, with_raw=with_raw)
-            for part in manifest.segments
-        ],
-        Stores(directory, manifest.segments) if manifest.has_stores else None,
-    )
+    tokenizer = _tokenizer(directory, manifest, check)
+    engines: list[Engine] = []
+    tables: list[DocumentTable | LiveTable] = []
+    lives: list[Ints | None] = []
+    for part in manifest.segments:
+        folder = directory / part.name
+        engine = open_engine(part.engine, folder / ENGINE_FILE)
+        table = DocumentTable(
+            folder, part.n_documents, with_raw=manifest.has_raw, stored=manifest.stored_fields
+        )
+        engines.append(_live_engine(directory, part, engine) if part.deleted else engine)
+        live = live_numbers(part, read_deleted(directory, part)) if part.deleted else None
+        lives.append(live)
+        tables.append(table if live is None else LiveTable(table, live))
+    stores = Stores(directory, manifest.segments, lives) if manifest.has_stores else None
+    return Opened(manifest, tokenizer, engines, tables, stores)
+
+
+def _live_engine(directory: Path, part: SegmentInfo, engine: Engine) -> Engine:
+    """The engine of a segment's live documents."""
+    live = engine.without(read_deleted(directory, part))
+    if live.n_rows != part.n_live_tokens + 1:
+        told = f"{live.n_rows - 1} tokens of {part.name} are live, not {part.n_live_tokens}"
+        raise damaged(directory / MANIFEST, told)
+    return live
 
 
 def _tokenizer(directory: Path, manifest: Manifest, check: Check) -> bytes:

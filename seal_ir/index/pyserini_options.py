@@ -14,7 +14,7 @@ IGNORED: Foreign = {
     "--storePositions": (0, "an FM-index has every position"),
     "--storeDocvectors": (0, "an FM-index gives back the tokens of every document"),
     "--storeContents": (0, "title and text of every document come back from the index"),
-    "--optimize": (0, "there is nothing to merge"),
+    "--optimize": (0, "small segments are merged as they come; --merge makes one of all"),
     "--uniqueDocid": (0, "ids are always unique; --duplicates says what becomes of equal ones"),
     "--memoryBuffer": (1, "it is Lucene's; --memory is how much the build may take"),
     "--verbose": (0, "what is being done is told as it goes on"),
@@ -28,7 +28,6 @@ IGNORED: Foreign = {
     "--bm25.accurate": (0, "there is no BM25 in this index"),
 }
 REFUSED: Foreign = {
-    "--append": (0, "an index is built as a whole; index all documents together"),
     "--whitelist": (1, "use --include-ids FILE instead"),
     "--impact": (0, "weights of terms are no text; index the text itself"),
     "--pretokenized": (0, "the tokenizer of --model cuts the text; give the text itself"),

@@ -7,16 +7,18 @@ and successors are unions, so that no answer depends on how the documents were c
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from seal_ir.arguments import path, text, whole, wholes
 from seal_ir.arrays import Ints, Symbols
 from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.index.deletions import LiveTable
 from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine, Occurrences, Successors, merged, rows_of
 from seal_ir.index.manifest import Manifest
@@ -70,7 +72,7 @@ class Index:
         self.n_documents, self.n_tokens = self.manifest.n_documents, self.manifest.n_tokens
         self._engines: list[Engine] = self._opened.engines
         self._tables, self.stores = self._opened.tables, self._opened.stores
-        sizes = [segment.n_documents for segment in self.manifest.segments]
+        sizes = [segment.n_live for segment in self.manifest.segments]
         self._bases = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -188,7 +190,7 @@ class Index:
             rows, owner = rows_of(grid[:, s])
             positions = engine.locate(rows)
             owners.append(owner)
-            documents.append(positions[:, 0] + self._bases[s])
+            documents.append(self._numbers(s, positions[:, 0]))
             ends.append(positions[:, 1])
         owner = np.concatenate(owners)
         order = np.argsort(owner, kind="stable")
@@ -197,8 +199,8 @@ class Index:
 
     def locate_row(self, segment: int, row: int) -> tuple[int, int]:
         """Document and exclusive end of one row of a segment; `locate` does many at once and far faster."""
-        ((document, end),) = self._engines[segment].locate(np.array([row], dtype=np.int64)).tolist()
-        return document + int(self._bases[segment]), end
+        positions = self._engines[segment].locate(np.array([row], dtype=np.int64))
+        return int(self._numbers(segment, positions[:, 0])[0]), int(positions[0, 1])
 
     # documents
 
@@ -271,6 +273,24 @@ class Index:
                 return local + int(base)
         return None
 
+    def numbers_of(self, docids: Sequence[str]) -> Ints:
+        """The numbers of the documents that have one of these ids, int64 [n] ascending; many at once.
+
+        Raises:
+            IndexDirError: a file is damaged.
+        """
+        wanted = pa.array(docids, pa.large_string())
+        found = (table.having(wanted) for table in self._tables)
+        return np.concatenate([local + base for local, base in zip(found, self._bases[:-1], strict=True)])
+
+    def stored_tables(self) -> Iterator[pa.Table]:
+        """Of each segment the ids of its documents and their stored fields, a column each, in order.
+
+        Raises:
+            IndexDirError: a file is damaged.
+        """
+        return (table.stored for table in self._tables)
+
     def engine_sizes(self) -> dict[str, int]:
         """Bytes of the FM-indexes by part, all segments together."""
         sizes: dict[str, int] = {}
@@ -279,12 +299,16 @@ class Index:
                 sizes[part] = sizes.get(part, 0) + n_bytes
         return sizes
 
+    def _numbers(self, segment: int, documents: Ints) -> Ints:
+        """Numbers of documents of a segment, as its engine gives them."""
+        return documents + int(self._bases[segment])
+
     def _segment_of(self, numbers: Ints) -> Ints:
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < self.n_documents:
             raise IndexError(f"documents {numbers.min()}..{numbers.max()} outside [0, {self.n_documents})")
         return np.searchsorted(self._bases, numbers, side="right") - 1
 
-    def _local(self, number: int) -> tuple[DocumentTable, int]:
+    def _local(self, number: int) -> tuple[DocumentTable | LiveTable, int]:
         segment = int(self._segment_of(np.array([number], dtype=np.int64))[0])
         return self._tables[segment], number - int(self._bases[segment])
 

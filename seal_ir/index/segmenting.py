@@ -8,15 +8,19 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from seal_ir.arrays import Symbols
 from seal_ir.errors import InputError
-from seal_ir.index.memory import Budget, Size, segment_limit
+from seal_ir.formats.collections.stored import StoredFields
+from seal_ir.index.memory import MAX_NARROW, Budget, Size, segment_limit
 from seal_ir.index.segments import SegmentWriter
 from seal_ir.records import Document
 from seal_ir.text.symbols import further_marks, stream
 from seal_ir.text.tokenizer import TextTokenizer
 
 _BATCH = 1000  # documents tokenised at a time
+_NUMBERS = 1_000_000  # in names of segments
 PhaseReport = Callable[[str, int], None]  # phase, how many documents so far; called from several threads
 
 
@@ -60,53 +64,118 @@ class Cutter:
         max_tokens: most tokens of a segment.
         budget: the engine, which has a limit of its own, and the memory that building any segment may take.
         store_raw: keep the records as they were read.
+        stored: fields of the documents to keep values of.
     """
 
     max_tokens: int
     budget: Budget
     store_raw: bool = False
+    stored: StoredFields = ()
 
-    def segments(self, items: Iterable[Tokenised], folder: Path) -> Iterator[tuple[SegmentWriter, bool]]:
-        """Finished segments in new folders below `folder`, and whether each is the last.
+    def segments(
+        self, items: Iterable[Tokenised], folder: Path, first: int = 0
+    ) -> Iterator[tuple[SegmentWriter, bool]]:
+        """Finished segments in new folders below `folder`, numbered from `first`; whether each is the last.
 
         Raises:
             InputError: a document is longer than a segment may be.
             IndexDirError: the memory does not hold another segment.
             OSError: a file cannot be written.
         """
-        writer: SegmentWriter | None = None
-        n_segments = 0
+        collector = Collector(self, folder, first)
         try:
-            for n_read, (document, symbols, exact) in enumerate(items):
-                if writer is not None and not self._fits(n_read, size := writer.size_with(symbols)):
-                    writer.close()
-                    yield writer, False
-                    self.budget.check(n_read)
-                    writer = None
-                if writer is None:
-                    path = folder / f"segment-{n_segments:06d}"
-                    writer = SegmentWriter(path, self.budget.n_symbols, store_raw=self.store_raw)
-                    n_segments += 1
-                    size = writer.size_with(symbols)
-                    self._check(document, n_read, size)
-                writer.add(document, symbols, size, exact=exact)
-            if writer is not None:
-                writer.close()
-                yield writer, True
+            for item in items:
+                if (full := collector.add(item)) is not None:
+                    yield full, False
+            if (last := collector.finish()) is not None:
+                yield last, True
         finally:
-            if writer is not None:
-                writer.abandon()
+            collector.abandon()
 
     def _limit(self, size: Size) -> int:
         return min(self.max_tokens, segment_limit(self.budget.spec, size.n_distinct))
 
-    def _fits(self, n_read: int, size: Size) -> bool:
+    def fits(self, n_read: int, size: Size) -> bool:
+        """Whether a segment may have this size when so many documents have been read."""
         return size.n_tokens <= self._limit(size) and self.budget.holds(n_read, size)
 
-    def _check(self, document: Document, n_read: int, size: Size) -> None:
-        """Refuse a document that does not fit into a segment of its own."""
+    def check(self, document: Document, n_read: int, size: Size) -> None:
+        """Refuse a document that does not fit into a segment of its own.
+
+        Raises:
+            InputError: it does not.
+        """
         told = f"document {document.id!r} has {size.n_tokens} tokens"
         if size.n_tokens > self._limit(size):
             raise InputError(f"{told}; a segment holds at most {self._limit(size)}; split it")
         if not self.budget.holds(n_read, size):
             raise InputError(f"{told}, for which the memory does not suffice; split it, or see --memory")
+
+
+class Collector:
+    """Collects documents that come one by one in segments on disk; one segment is open at a time.
+
+    Attributes:
+        open: the segment that the next document may go to, if there is one.
+    """
+
+    def __init__(self, cutter: Cutter, folder: Path, first: int = 0) -> None:
+        """Begin with no segment.
+
+        Args:
+            cutter: says how large segments may be.
+            folder: where their folders are made.
+            first: the number of the first one.
+        """
+        self._cutter, self._folder, self._number = cutter, folder, first
+        self._n_read = 0
+        self.open: SegmentWriter | None = None
+
+    def add(self, item: Tokenised) -> SegmentWriter | None:
+        """Add a document; the segment that was finished because it has no room for it, or None.
+
+        Raises:
+            InputError: a document is longer than a segment may be.
+            IndexDirError: the memory does not hold another segment.
+            OSError: a file cannot be written.
+        """
+        document, symbols, exact = item
+        full = None
+        writer = self.open
+        if writer is None or not self._cutter.fits(self._n_read, writer.size_with(symbols)):
+            if writer is not None:
+                self._cutter.budget.check(self._n_read)
+            self._cutter.check(document, self._n_read, self._size_alone(symbols))
+            full = self.finish()
+            writer = self.open = self._begun()
+        writer.add(document, symbols, writer.size_with(symbols), exact=exact)
+        self._n_read += 1
+        return full
+
+    def finish(self) -> SegmentWriter | None:
+        """Close the open segment, if there is one, and give it away: it can be built then.
+
+        Raises:
+            OSError: a file cannot be written.
+        """
+        writer = self.open
+        if writer is not None:
+            writer.close()
+        self.open = None  # not before: what cannot be closed is to be abandoned
+        return writer
+
+    def abandon(self) -> None:
+        """Close the files of a segment that will not be finished."""
+        if self.open is not None:
+            self.open.abandon()
+
+    def _begun(self) -> SegmentWriter:
+        path = self._folder / f"segment-{self._number:06d}"
+        self._number = (self._number + 1) % _NUMBERS
+        cutter = self._cutter
+        return SegmentWriter(path, cutter.budget.n_symbols, store_raw=cutter.store_raw, stored=cutter.stored)
+
+    def _size_alone(self, symbols: Symbols) -> Size:
+        """What a segment of one document would hold."""
+        wide = self._cutter.budget.n_symbols > MAX_NARROW
+        return Size(1, len(symbols), len(np.unique(symbols)) if wide else 0)

@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from seal_ir.arrays import Symbols
 from seal_ir.errors import IndexDirError
+from seal_ir.formats.collections.stored import StoredFields
 from seal_ir.formats.io.json_text import json_line
 from seal_ir.index.documents import DocumentWriter
 from seal_ir.index.engine import EngineSpec, build_engine
@@ -38,17 +40,20 @@ class SegmentWriter:
         size: what it holds so far.
     """
 
-    def __init__(self, folder: Path, n_symbols: int, *, store_raw: bool = False) -> None:
+    def __init__(
+        self, folder: Path, n_symbols: int, *, store_raw: bool = False, stored: StoredFields = ()
+    ) -> None:
         """Begin a segment.
 
         Args:
             folder: to be made.
             n_symbols: size of the alphabet.
             store_raw: keep the records as they were read.
+            stored: fields of the documents to keep values of.
         """
         folder.mkdir()
         self.folder, self.size = folder, Size()
-        self._documents = DocumentWriter(folder, store_raw=store_raw)
+        self._documents = DocumentWriter(folder, store_raw=store_raw, stored=stored)
         self._streams = (folder / _STREAMS).open("wb")
         self._lengths = (folder / _LENGTHS).open("wb")
         # Counting symbols takes time, and only matters to alphabets that may not fit two bytes.
@@ -78,8 +83,9 @@ class SegmentWriter:
 
     def abandon(self) -> None:
         """Close the files of a segment that will not be finished; harmless afterwards."""
-        self._streams.close()
-        self._lengths.close()
+        for file in (self._streams, self._lengths):
+            with suppress(OSError):  # what is left in its buffer may find no room
+                file.close()
         self._documents.abandon()
 
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from seal_ir.index.manifest import Manifest, SegmentInfo
 from seal_ir.index.reader import Index
+
+_DIGITS = re.compile(r"(?<=^deleted)\.[0-9a-f]{12}\.")
 
 
 def statistics(index: Index) -> dict[str, Any]:
     """The figures of an index, as plain JSON values.
 
-    Bytes are sums over segments: `engine` by part of the FM-index, `files` by name of file.
+    Bytes are sums over segments: `engine` by part of the FM-index, `files` by name of file. Documents and
+    tokens are live ones; `n_deleted` are in the files still, which would be smaller by about
+    `merge_saves_bytes` without them.
     """
     manifest = index.manifest
     files: dict[str, int] = {}
     for path, entry in manifest.files.items():
-        name = path.rpartition("/")[2]
+        name = _DIGITS.sub(".", path.rpartition("/")[2])
         files[name] = files.get(name, 0) + int(entry["size"])
     return {
         "format": manifest.version,
@@ -27,16 +33,32 @@ def statistics(index: Index) -> dict[str, Any]:
         "tokenizer": manifest.tokenizer,
         "fields": list(manifest.fields),
         "collection": dict(manifest.collection),
+        "stored": dict(manifest.stored),
         "raw": manifest.has_raw,
         "n_documents": manifest.n_documents,
         "n_tokens": manifest.n_tokens,
-        "segments": [
-            {"name": s.name, "n_documents": s.n_documents, "n_tokens": s.n_tokens} for s in manifest.segments
-        ],
+        "n_deleted": sum(s.n_documents - s.n_live for s in manifest.segments),
+        "segments": [_of_segment(s) for s in manifest.segments],
+        "merge_saves_bytes": sum(_saved(manifest, s) for s in manifest.segments),
         "engine_bytes": index.engine_sizes(),
         "file_bytes": files,
         "bytes": sum(files.values()),
     }
+
+
+def _of_segment(segment: SegmentInfo) -> dict[str, Any]:
+    n_deleted = segment.n_documents - segment.n_live
+    known = {"name": segment.name, "n_documents": segment.n_live, "n_tokens": segment.n_live_tokens}
+    return known | {"n_deleted": n_deleted}
+
+
+def _saved(manifest: Manifest, segment: SegmentInfo) -> int:
+    """Bytes of a segment that are of deleted documents, by their share in its tokens."""
+    if segment.deleted is None:
+        return 0
+    n_bytes = sum(e["size"] for name, e in manifest.files.items() if name.startswith(f"{segment.name}/"))
+    share = segment.deleted.n_tokens / segment.n_tokens
+    return int(n_bytes * share) + int(manifest.files[segment.deleted.file]["size"])
 
 
 def as_table(values: dict[str, Any]) -> str:
@@ -52,7 +74,10 @@ def _facts(values: dict[str, Any]) -> Iterator[str]:
         "documents": f"{values['n_documents']:,}",
         "tokens": f"{values['n_tokens']:,}",
         "segments": f"{len(segments)}, of at most {max(s['n_tokens'] for s in segments):,} tokens",
+        "deleted": f"{values['n_deleted']:,} documents; a merge would save"
+        f" {values['merge_saves_bytes']:,} bytes",
         "fields": ", ".join(values["fields"]),
+        "stored": ", ".join(f"{name} ({kind})" for name, kind in values["stored"].items()) or "no field",
         "raw records": "kept" if values["raw"] else "not kept",
         "model": str(values["model"]),
         "tokenizer": values["tokenizer"],

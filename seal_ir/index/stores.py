@@ -57,19 +57,21 @@ class Stores:
         compiled: the same for `seal_ir._rank`.
     """
 
-    def __init__(self, directory: Path, segments: Sequence[SegmentInfo]) -> None:
+    def __init__(self, directory: Path, segments: Sequence[SegmentInfo], live: Sequence[Ints | None]) -> None:
         """Open the store of every segment.
 
         Args:
             directory: the index.
             segments: in document order.
+            live: of each segment the numbers of the documents that count, int64 [n] ascending, which are
+                numbered as if there were no others; None: all of them.
 
         Raises:
             IndexDirError: a file is damaged, or holds other documents than its segment.
         """
         paths = [directory / segment.name / TOKENS_FILE for segment in segments]
         with sound_files():
-            self.compiled: Any = extension(RANK).TokenStores.open([utf8(path) for path in paths])
+            self.compiled: Any = extension(RANK).TokenStores.open([utf8(path) for path in paths], live)
         for path, segment, found in zip(paths, segments, self.compiled.sizes, strict=True):
             if found != (segment.n_documents, segment.n_tokens):
                 raise damaged(path, f"it holds {found[0]} documents of {found[1]} tokens")

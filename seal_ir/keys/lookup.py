@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,6 +34,24 @@ def look_up(index: Index, record: KeyRecord) -> QueryKeys | Malformed:
     return unigrams if isinstance(unigrams, Malformed) else QueryKeys(tuple(keys), unigrams)
 
 
+def recounted(index: Index, queries: Sequence[QueryKeys]) -> list[QueryKeys]:
+    """Keys of some documents of an index with the counts F(n) of all of it; their rows stay as they are."""
+    rows = ranges_of(index, [key.symbols for keys, _ in queries for key in keys])
+    first = index.first_symbols
+    found = []
+    for keys, unigrams in queries:
+        counted = tuple(replace(key, count=int(_counts(rows[key.symbols]))) for key in keys)
+        at = np.searchsorted(first.symbols, unigrams.symbols)
+        found.append(QueryKeys(counted, unigrams._replace(counts=_counts(first.ranges[at]))))
+    return found
+
+
+def _counts(ranges: Ints) -> Ints:
+    """F of ranges [..., n_segments, 2]."""
+    counts: Ints = (ranges[..., 1] - ranges[..., 0]).sum(axis=-1)
+    return counts
+
+
 def ranges_of(index: Index, ngrams: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], Ints]:
     """Rows of n-grams, int64 [n_segments, 2] each; common beginnings are looked up once."""
     known: dict[tuple[int, ...], Ints] = {(): index.everything}
@@ -51,7 +70,7 @@ def _with_counts(index: Index, record: KeyRecord) -> Unigrams | Malformed:
     absent = np.flatnonzero(first.symbols[at] != symbols)
     if len(absent):
         return _absent((int(symbols[absent[0]]),))
-    counts = (first.ranges[at, :, 1] - first.ranges[at, :, 0]).sum(axis=1)
+    counts = _counts(first.ranges[at])
     best_first = np.argsort(-logprobs, kind="stable")  # symbols ascend
     return Unigrams(symbols[best_first], logprobs[best_first], counts[best_first])
 

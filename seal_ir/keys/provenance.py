@@ -141,9 +141,13 @@ def _needed(config: SearchConfig) -> list[str]:
 
 
 def text_fingerprint(manifest: Manifest) -> str:
-    """sha256 of what an index's FM-indexes are: the same documents, segments, engine and layout."""
-    engines = [manifest.files[f"{segment.name}/{ENGINE_FILE}"]["sha256"] for segment in manifest.segments]
-    return hashlib.sha256("\n".join([manifest.tokenizer, *engines]).encode()).hexdigest()
+    """sha256 of what FM-indexes are: the same documents, segments, deletions, engine and layout."""
+    files = []
+    for segment in manifest.segments:
+        files.append(f"{segment.name}/{ENGINE_FILE}")
+        files += [segment.deleted.file] if segment.deleted else []
+    sums = [manifest.files[name]["sha256"] for name in files]
+    return hashlib.sha256("\n".join([manifest.tokenizer, *sums]).encode()).hexdigest()
 
 
 def model_identity(name: str) -> str:

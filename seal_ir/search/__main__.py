@@ -27,7 +27,7 @@ from seal_ir.rank.weights import weigh
 from seal_ir.records import Hit, Query, QueryKeys
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.hybrid import Hybrid, hybrid_with
-from seal_ir.search.options import fusion_of, index_of, loaded_model, outputs_of, parsed
+from seal_ir.search.options import filter_of, fusion_of, index_of, loaded_model, outputs_of, parsed
 from seal_ir.search.pipeline import Decode, QueryPipeline
 from seal_ir.search.stored import StoredKeys
 
@@ -82,6 +82,10 @@ def main(arguments: list[str]) -> int:
         dtype=args.dtype,
         batch_size=args.batch_size,
     )
+    allowed = filter_of(args, pipeline.index)
+    if allowed is not None:
+        pipeline = pipeline.within(allowed)
+        _tell(f"filter: {allowed.n_documents:,} of {pipeline.index.n_documents:,} documents")
     hybrid = None
     if fusion is not None:
         bm25 = Bm25Config(hits=args.hits, threads=args.threads)
@@ -98,6 +102,8 @@ def main(arguments: list[str]) -> int:
         "seconds": round(time.monotonic() - started, 1),
         "cpu_seconds": round(time.process_time() - cpu_started, 2),  # of all threads
     }
+    if allowed is not None:
+        about["filter"] = {"of": utf8(args.filter), "counts": allowed.view.counts}
     if hybrid is not None:
         about["fusion"] = hybrid.description()
     for (path, _), config in zip(outputs, configs, strict=False):  # of the runs; the rest is beside them

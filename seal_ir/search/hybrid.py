@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,12 +13,14 @@ from seal_ir.errors import IndexDirError, InputError, UsageError
 from seal_ir.formats.io.files import is_file, shown, utf8
 from seal_ir.formats.runs.trec import read_run
 from seal_ir.index.reader import Index
+from seal_ir.index.view import View
 from seal_ir.pyserini_plugin import check_installed, is_lucene_index, start_java
 from seal_ir.records import Hit, Query
 from seal_ir.search.bm25 import Bm25Config, lucene_twin, search
 from seal_ir.search.fusion import Entry, Fusion, best, fuse_all
 
 BM25 = "bm25"
+_DEEPER = 8  # how much more of BM25's hits are looked at where a filter leaves too few
 
 
 class Other(NamedTuple):
@@ -93,7 +95,7 @@ def hybrid_with(
     Args:
         sources: each "bm25" for BM25 over the documents of the index, or a Lucene index, or a run in TREC
             format.
-        index: SEAL's.
+        index: SEAL's, or a view of it, which the other rankings are then cut down to as well.
         topics: to search.
         fusion: the method.
         config: BM25's; its hits are those that come out of the fusion.
@@ -124,39 +126,54 @@ def _other(source: str, index: Index, topics: Sequence[Query], config: Bm25Confi
         lucene = lucene_twin(index, folder, config.threads) if source == BM25 else Path(source)
         if not is_lucene_index(lucene):
             raise IndexDirError(f"{source}: holds no Lucene index; --fuse bm25 builds one")
-        found = _with_bm25(lucene, topics, config)
-    else:
-        found = _with_file(Path(source), topics, config.hits)
-    _check_documents(found, source, index)
-    return found
+        return _with_bm25(lucene, topics, config, index)
+    return _with_file(Path(source), topics, config.hits, index)
 
 
-def _with_bm25(lucene: Path, topics: Sequence[Query], config: Bm25Config) -> Other:
+def _with_bm25(lucene: Path, topics: Sequence[Query], config: Bm25Config, index: Index) -> Other:
+    """Searched deeper for topics of which the filter leaves less than there might be."""
     start_java()  # ten seconds that are not the first query's
     progress = Progress(len(topics), "BM25 queries")
-    run = {}
-    for topic, hits in search(lucene, topics, config):
-        run[topic.id] = [(hit.docid, hit.score) for hit in hits]
-        progress.advance(1)
+    run: dict[str, list[Entry]] = {}
+    left, depth = topics, config.hits
+    while left:
+        found: dict[Query, list[Entry]] = {}
+        for topic, hits in search(lucene, left, replace(config, hits=depth)):
+            found[topic] = [(hit.docid, hit.score) for hit in hits]
+            progress.advance(int(topic.id not in run))
+            run[topic.id] = _within(index, found[topic])[: config.hits]
+        if depth == config.hits:
+            _check_documents(found.values(), str(lucene), index)
+        left = [t for t in left if len(found[t]) == depth and len(run[t.id]) < config.hits]
+        depth *= _DEEPER
     progress.close()
     about = {"with": BM25, "lucene": utf8(lucene), "k1": config.k1, "b": config.b}
     return Other(run, True, about)
 
 
-def _with_file(path: Path, topics: Sequence[Query], depth: int) -> Other:
+def _with_file(path: Path, topics: Sequence[Query], depth: int, index: Index) -> Other:
     """Lines count by their scores, not by their ranks; those of equal score in the order of the file."""
     run = read_run(path)
-    known = {topic.id: best(run[topic.id], depth) for topic in topics if topic.id in run}
+    known = {topic.id: run[topic.id] for topic in topics if topic.id in run}
     if not known:
         its, ours = next(iter(run), None), next((topic.id for topic in topics), None)
         raise InputError(
             f"{path}: none of its {len(run)} topics (first {shown(its)}) is among the {len(topics)} to "
             f"search (first {shown(ours)}); give a run for these topics"
         )
+    _check_documents(known.values(), str(path), index)
     n_absent = len(topics) - len(known)
     if n_absent:
         sys.stderr.write(f"{path}: {n_absent} of {len(topics)} topics are not in it and keep SEAL's hits\n")
-    return Other(known, False, {"with": utf8(path)})
+    kept = {qid: best(_within(index, entries), depth) for qid, entries in known.items()}
+    return Other(kept, False, {"with": utf8(path)})
+
+
+def _within(index: Index, entries: list[Entry]) -> list[Entry]:
+    """Those of documents that the index, or the view of it, is searched for."""
+    if not isinstance(index, View):
+        return entries
+    return [entry for entry in entries if index.allows(entry[0])]
 
 
 def _hits(entries: Sequence[Entry]) -> list[Hit]:
@@ -164,9 +181,9 @@ def _hits(entries: Sequence[Entry]) -> list[Hit]:
     return [Hit(docid, score) for docid, score in entries]
 
 
-def _check_documents(other: Other, source: str, index: Index) -> None:
+def _check_documents(run: Iterable[Sequence[Entry]], source: str, index: Index) -> None:
     """Refuse a ranking that has no document in common with the index; one is enough."""
-    docids = [docid for entries in other.run.values() for docid, _ in entries]
+    docids = [docid for entries in run for docid, _ in entries]
     if docids and all(index.number(docid) is None for docid in docids):
         raise InputError(
             f"{source}: none of its documents (first {shown(docids[0])}) is in {index.directory}; "

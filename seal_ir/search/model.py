@@ -23,9 +23,12 @@ from seal_ir.decode.rescore import rescore
 from seal_ir.errors import ModelError
 from seal_ir.index.reader import Index
 from seal_ir.index.value_lengths import fitted, left_out
+from seal_ir.index.view import View
+from seal_ir.keys.lookup import recounted
 from seal_ir.lm.protocols import Generator
 from seal_ir.processes import OwnOfProcess, check_device, wait_passively
 from seal_ir.published import decode as published
+from seal_ir.records import NO_UNIGRAMS, QueryKeys
 
 logger = logging.getLogger(__name__)
 
@@ -85,30 +88,47 @@ class LazyGenerator:
         self._index.tokenizer = generator.tokenizer  # its equal: to make the index's own takes 0.1 s
         return generator
 
-    def decode(self, queries: Sequence[str], config: SearchConfig) -> Decoded:
+    def decode(self, queries: Sequence[str], config: SearchConfig, index: Index) -> Decoded:
         """The keys that the model writes for a batch of queries, in the way that `config` wants them written.
 
         Says once which values of the index are too long to be written.
 
+        Args:
+            queries: the queries.
+            config: the settings.
+            index: what the keys are of: the model's index, or a view of it.
+
         Raises:
             ModelError: as `get`.
         """
+        if isinstance(index, View) and not len(index.allowed):
+            return Decoded([QueryKeys((), NO_UNIGRAMS) for _ in queries])
         generator = self.get()
-        for told in left_out(config.decode, self._index):
+        for told in left_out(config.decode, index):
             if told not in self._told:
                 self._told.add(told)
                 logger.warning("%s", told)
-        settings = settings_for(self._index, config)
+        settings = settings_for(index, config)
         if config.slow_path:
-            return published.decode(generator, self._index, queries, settings)
-        decoded = decode(generator, self._index, queries, settings)
-        if not settings.rescore:
+            decoded = published.decode(generator, index, queries, settings)
+        else:
+            decoded = decode(generator, index, queries, settings)
+        if isinstance(index, View) and index.counts == "collection":
+            decoded = decoded._replace(queries=recounted(index.whole, decoded.queries))
+        if config.slow_path or not settings.rescore:
             return decoded
         rescored = rescore(generator, queries, decoded.queries, settings)
         cut = dict(decoded.cut)
         for place, limit in rescored.cut.items():
             note_cut(cut, place, limit)
         return decoded._replace(queries=rescored.queries, cut=cut)
+
+    def following(self, index: Index) -> LazyGenerator:
+        """The same model, loaded if it is loaded here, for a later state of the index."""
+        with self._loading.get():
+            other = LazyGenerator(index, self._given, self._device, self._dtype)
+            other._model, other._told = self._model, set(self._told)
+        return other
 
     def release(self) -> None:
         """Let go of a model that was loaded here; the next query loads it again."""

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from seal_ir.command import (
     CommandParser,
@@ -20,14 +20,19 @@ from seal_ir.command import (
     add_threads,
     check_options,
 )
-from seal_ir.config import DEFAULT_BATCH_SIZE, PRESETS, SearchConfig, tables_of, updated
+from seal_ir.config import DEFAULT_BATCH_SIZE, DEFAULT_PRESET, PRESETS, SearchConfig, tables_of, updated
 from seal_ir.errors import UsageError
-from seal_ir.formats.io.files import utf8
+from seal_ir.formats.collections.collection import read_ids
+from seal_ir.formats.io.files import is_file, shown, utf8
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.runs.trec import OUTPUT_FORMATS
 from seal_ir.formats.topics.reading import TOPICS_FORMATS
+from seal_ir.index.conditions import FORM, condition, is_condition
+from seal_ir.index.filters import Filter, made_filter
+from seal_ir.index.reader import Index
 from seal_ir.index.registry import find_index, index_for
+from seal_ir.index.view import Counts
 from seal_ir.lm.device import use_threads
 from seal_ir.search.fusion import METHODS, Fusion
 from seal_ir.search.hybrid import BM25, is_searched, name_of
@@ -54,8 +59,9 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--hits", type=int, default=100, help="documents per topic (%(default)s)")
     presets = f"one or more of {', '.join(PRESETS)}; published is a slow baseline for benchmarks only"
-    add("--preset", nargs="+", default=["intersective"], help=presets)
+    add("--preset", nargs="+", default=[DEFAULT_PRESET], help=presets)
     add("--model", help="folder, hub name or smollm2-135m-seal; default: the one the index was built for")
+    _add_filtering(made.add_argument_group("within some documents"))
     _add_fusing(made.add_argument_group("fusion with another ranking"))
     _add_writing(made.add_argument_group("topics, and the run that is written"))
     decoding = made.add_argument_group("decoding")
@@ -65,6 +71,13 @@ def parser() -> argparse.ArgumentParser:
     add_ignored(made, IGNORED)
     add_refused(made, REFUSED)
     return made
+
+
+def _add_filtering(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--filter", help=f"search within these documents: a file of ids, one a line, or {FORM}")
+    told = "whose counts weigh keys: the whole collection's (default), or those within the filter"
+    add("--filter-counts", choices=get_args(Counts), help=told)
 
 
 def _add_fusing(group: argparse._ArgumentGroup) -> None:
@@ -138,6 +151,33 @@ def fusion_from_toml(path: Path) -> Fusion:
         return updated(Fusion(), table)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
+
+
+def filter_of(args: argparse.Namespace, index: Index) -> Filter | None:
+    """The documents to search within; None for all.
+
+    Raises:
+        UsageError: --filter is neither a file nor a condition on stored fields of the index, or goes with
+            keys from a file.
+        InputError: the file cannot be read, or names a document that is not there.
+    """
+    if args.filter is None:
+        if args.filter_counts is not None:
+            raise UsageError("--filter-counts needs --filter")
+        return None
+    if args.keys is not None:
+        raise UsageError(
+            "--filter does not go with --keys: they were written for all documents; leave one out"
+        )
+    counts: Counts = args.filter_counts or "collection"
+    path = Path(args.filter)
+    if is_file(path):
+        return made_filter(index, read_ids(path), counts)
+    if is_condition(args.filter):
+        return made_filter(index, condition(args.filter, index.manifest.stored), counts)
+    raise UsageError(
+        f"--filter {shown(args.filter)}: no such file; give a file of ids, one a line, or {FORM}"
+    )
 
 
 def outputs_of(args: argparse.Namespace, configs: list[SearchConfig]) -> list[tuple[Path, str]]:

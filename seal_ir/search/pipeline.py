@@ -7,15 +7,22 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from copy import copy
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from seal_ir.arguments import instance, instances, texts, whole
-from seal_ir.config import DEFAULT_BATCH_SIZE, SearchConfig, chosen
+from seal_ir.config import DEFAULT_BATCH_SIZE, DEFAULT_PRESET, SearchConfig, chosen
 from seal_ir.decode.beam import Decoded
 from seal_ir.decode.prompts import CutQueries, cut_sentence
 from seal_ir.decode.rescore import rescore
+from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.index.filters import Filter
+from seal_ir.index.manifest import read_manifest
+from seal_ir.index.reader import Index
 from seal_ir.index.registry import opened
+from seal_ir.index.view import View
 from seal_ir.lm import protocols
 from seal_ir.processes import capped
 from seal_ir.published import rank as published_ranking
@@ -45,6 +52,15 @@ class RankedBatch(NamedTuple):
     rankings: list[list[list[Ranked]]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """An open index with what belongs to its documents' numbers and rows."""
+
+    index: Index
+    model: LazyGenerator
+    streams: Streams  # texts of candidates, which recur from query to query
+
+
 class QueryPipeline:
     """A language model and an index: the keys of queries, and what they rank. No algorithm in here.
 
@@ -52,7 +68,6 @@ class QueryPipeline:
 
     Attributes:
         index_dir: the index directory, as it was given.
-        index: the open index.
         config: preset and settings.
         batch_size: queries decoded together.
     """
@@ -62,7 +77,7 @@ class QueryPipeline:
         index_dir: str | Path,
         model: str | protocols.Generator | None = None,
         *,
-        preset: str = "intersective",
+        preset: str = DEFAULT_PRESET,
         config: SearchConfig | None = None,
         device: str | None = None,
         dtype: str | None = None,
@@ -74,7 +89,7 @@ class QueryPipeline:
             index_dir: an index directory.
             model: folder, hub name or packaged model, or a loaded model; default: the model that the
                 index was built for.
-            preset: "lm", "lm-fm", "intersective" or "paper"; "published" is a slow baseline for benchmarks.
+            preset: "balanced", "fast", "thorough", "intersective", "paper" or another of docs/scoring.md.
             config: settings instead of a preset.
             device: where the model runs; default: CUDA where there is one.
             dtype: "float32" (default), "bfloat16", "float16" or "auto"; see `load_generator`.
@@ -88,17 +103,57 @@ class QueryPipeline:
         self.batch_size = whole(batch_size, "batch_size", 1)
         self.config = chosen(preset, config)
         self.index_dir = str(index_dir)
-        started = time.monotonic()
-        self.index = opened(index_dir)
-        seconds = time.monotonic() - started
-        logger.info("opened %s: %d documents, %.1f s", self.index_dir, self.index.n_documents, seconds)
-        self._model = LazyGenerator(self.index, model, device, dtype)
-        self._streams = Streams(self.index)  # texts of candidates, which recur from query to query
+        index = _opened(index_dir)
+        self._place = index.directory.absolute()
+        # One attribute, so that a copy of this object has all of one generation, whoever refreshes it.
+        self._snapshot = _Snapshot(index, LazyGenerator(index, model, device, dtype), Streams(index))
+
+    @property
+    def index(self) -> Index:
+        """The open index, as it was at the beginning or when it was last refreshed."""
+        return self._snapshot.index
+
+    def refresh(self) -> bool:
+        """See the last commit to the index; the loaded model stays. Whether anything has changed.
+
+        Searches that are under way, in other threads too, end with the index that they began with. Keys that
+        were decoded before, and numbers of documents, mean nothing afterwards.
+
+        Raises:
+            IndexDirError: there is no sound index any more, or it was rebuilt with another tokenizer; what
+                was open stays open.
+            UsageError: this is `within` a filter.
+        """
+        before = self._snapshot
+        if isinstance(before.index, View):
+            raise UsageError("what searches within a filter keeps its index; refresh what it was made from")
+        manifest = read_manifest(self._place)
+        if manifest == before.index.manifest:
+            return False
+        if manifest.tokenizer != before.index.manifest.tokenizer:
+            raise IndexDirError(
+                f"{self.index_dir}: has been rebuilt with another tokenizer, that of {manifest.model!r}; open"
+                " a new searcher"
+            )
+        index = _opened(self._place)
+        self._snapshot = _Snapshot(index, before.model.following(index), Streams(index))
+        return True
+
+    def within(self, allowed: Filter) -> Self:
+        """The same over some documents only; it shares the model and the texts that were read.
+
+        Raises:
+            UsageError: the filter was made for another index or another generation of it.
+        """
+        narrowed, snapshot = copy(self), self._snapshot
+        view = instance(allowed, Filter, "filter").view_of(snapshot.index)
+        narrowed._snapshot = _Snapshot(view, snapshot.model, snapshot.streams)
+        return narrowed
 
     @property
     def model(self) -> str:
         """The language model by name; that of the index for a model that was given loaded."""
-        return self._model.name
+        return self._snapshot.model.name
 
     @property
     def generator(self) -> protocols.Generator:
@@ -107,7 +162,7 @@ class QueryPipeline:
         Raises:
             ModelError: it cannot be loaded, or has another tokenizer than the index.
         """
-        return self._model.get()
+        return self._snapshot.model.get()
 
     def decode(self, queries: Iterable[str]) -> list[QueryKeys]:
         """The keys that the model writes for each query, for `rank`; one batch.
@@ -123,7 +178,8 @@ class QueryPipeline:
 
     def decode_counted(self, queries: Iterable[str]) -> Decoded:
         """`decode`, and which queries were cut, without a warning: many batches are told of at once."""
-        return self._model.decode(texts(queries, "queries"), self.config)
+        snapshot = self._snapshot
+        return snapshot.model.decode(texts(queries, "queries"), self.config, snapshot.index)
 
     def key_batches(
         self, queries: Sequence[Query], cut: CutQueries, decode: Decode | None = None
@@ -196,14 +252,24 @@ class QueryPipeline:
         """
         instance(keys, QueryKeys, "keys")
         under = self.config if config is None else instance(config, SearchConfig, "config")
-        k = min(whole(k, "k", 1), self.index.n_documents)
+        snapshot = self._snapshot
+        index, streams = snapshot.index, snapshot.streams
+        k = min(whole(k, "k", 1), index.n_documents)
         if under.slow_path:
-            return published_ranking.rank(self.index, keys, under.rank, k)
-        return rank(self.index, keys, under.rank, k, streams=self._streams)
+            return published_ranking.rank(index, keys, under.rank, k)
+        return rank(index, keys, under.rank, k, streams=streams)
 
     def bare_hits(self, ranked: Iterable[Ranked]) -> list[Hit]:
         """Hits of ranked documents, without their texts."""
         return [Hit(self.index.docid(item.document), item.score, item.document) for item in ranked]
+
+
+def _opened(index_dir: str | Path) -> Index:
+    started = time.monotonic()
+    index = opened(index_dir)
+    seconds = time.monotonic() - started
+    logger.info("opened %s: %d documents, %.1f s", index_dir, index.n_documents, seconds)
+    return index
 
 
 def warn(sentence: str) -> None:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
+import tempfile
 import warnings
+import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from copy import copy
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -15,7 +21,14 @@ from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import ArgumentError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.runs.pages import first_hits
+from seal_ir.index.builder import BuildOptions
+from seal_ir.index.document_checks import Given
+from seal_ir.index.filters import Allowed, Filter, Missing, made_filter
+from seal_ir.index.indexer import SealIndexer
+from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index, registered
+from seal_ir.index.view import Counts
+from seal_ir.lm.protocols import Generator
 from seal_ir.records import Hit, Query, Ranked
 from seal_ir.search.documents import SealDocument
 from seal_ir.search.pipeline import QueryPipeline, warn
@@ -47,6 +60,46 @@ class SealSearcher(QueryPipeline):
             logger.info("%s: %s", entry.name, entry.description)
         return cls(entry.directory, **options)
 
+    @classmethod
+    def from_documents(
+        cls,
+        docs: Iterable[Given],
+        model: str | Generator | None = None,
+        *,
+        fields: Iterable[str] = (),
+        store: Iterable[str] = (),
+        **options: Any,
+    ) -> SealSearcher:
+        """A searcher on documents that are indexed here and now, in a temporary folder that goes with it.
+
+        Args:
+            docs: each a `Document`, a dict (`id`, and `contents` or `title` and `text`) or the text of a JSON
+                object.
+            model: folder, hub name or packaged model, or a loaded model; default: the packaged one.
+            fields: names of the documents' further fields.
+            store: fields to keep for filters, NAME or NAME:TYPE each; see docs/filters.md.
+            **options: as for a searcher.
+
+        Raises:
+            ArgumentError: one of `docs` is no document, or there is none.
+            InputError: two have the same id.
+            ModelError: the model cannot be found.
+        """
+        folder = tempfile.mkdtemp(prefix="seal-ir-")
+        try:
+            whose = model if isinstance(model, str | os.PathLike | None) else model.tokenizer
+            building = BuildOptions(fields=tuple(fields), store=tuple(store))
+            with SealIndexer(Path(folder, "index"), whose, options=building) as writer:
+                writer.add(docs)
+                if not writer.n_documents:
+                    raise ArgumentError("docs holds no document; give at least one")
+            searcher = cls(Path(folder, "index"), model, **options)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        weakref.finalize(searcher, _remove, folder, os.getpid())
+        return searcher
+
     @staticmethod
     def list_prebuilt_indexes() -> list[str]:
         """Names of the registered indexes."""
@@ -65,6 +118,8 @@ class SealSearcher(QueryPipeline):
         fields: dict[str, float] | None = None,
         strip_segment_id: bool = False,
         remove_dups: bool = False,
+        *,
+        filter: Filter | Allowed | None = None,  # noqa: A002 - Lucene's word
     ) -> list[Hit]:
         """The best documents for a query, best first.
 
@@ -75,12 +130,14 @@ class SealSearcher(QueryPipeline):
             fields: Lucene's; ignored with a warning.
             strip_segment_id: cut docids at the first `#`.
             remove_dups: keep the first hit of each docid only.
+            filter: search within these documents only: what `make_filter` made, or takes with its defaults.
 
         Raises:
             ArgumentError: q is no text, or k no integer from 1 on.
+            SealError: as `make_filter`; or the filter was made for another state of the index.
         """
         _warn_ignored(query_generator=query_generator, fields=fields)
-        (hits,) = self._search([Query("", text(q, "q"))], k, CutQueries(""))
+        (hits,) = self._search([Query("", text(q, "q"))], k, CutQueries(""), filter)
         if strip_segment_id:
             for hit in hits:
                 hit.docid = hit.docid.split("#")[0]
@@ -97,6 +154,7 @@ class SealSearcher(QueryPipeline):
         *,
         q_ids: Iterable[str] | None = None,
         progress: bool = False,
+        filter: Filter | Allowed | None = None,  # noqa: A002 - Lucene's word
     ) -> dict[str, list[Hit]]:
         """`search` for many queries; every qid is in the result, in the order given.
 
@@ -111,10 +169,12 @@ class SealSearcher(QueryPipeline):
             fields: Lucene's; ignored with a warning.
             q_ids: see `qids`.
             progress: show on stderr how many queries are done.
+            filter: see `search`.
 
         Raises:
             ArgumentError: a query is no text, or there are not as many ids as queries, each once; k or
                 threads is no integer from 1 on.
+            SealError: see `search`.
         """
         _warn_ignored(query_generator=query_generator, fields=fields)
         asked = texts(queries, "queries")
@@ -123,7 +183,26 @@ class SealSearcher(QueryPipeline):
             raise ArgumentError(f"{len(asked)} queries need as many distinct ids, not {len(known)}")
         topics = [Query(*topic) for topic in zip(known, asked, strict=True)]
         told = Progress(len(topics), "queries") if progress else None
-        return dict(zip(known, self._search(topics, k, CutQueries(), threads, told), strict=True))
+        return dict(zip(known, self._search(topics, k, CutQueries(), filter, threads, told), strict=True))
+
+    def make_filter(
+        self, allowed: Allowed, *, counts: Counts = "collection", missing: Missing = "error"
+    ) -> Filter:
+        """Find the documents to search within once, for any number of queries; docs/filters.md says how long.
+
+        Args:
+            allowed: their ids, in any order, or a condition on stored fields as an expression of
+                `pyarrow.compute`, such as `pc.field("year") > 2000`.
+            counts: whose counts F(n) and N the weights of keys take: the whole "collection"'s, or those
+                within the "filter", as an index of these documents alone would have them.
+            missing: what to do with ids that the index does not have: "error", or "skip" them.
+
+        Raises:
+            InputError: an id is not there.
+            ArgumentError: `allowed` holds something else than ids, or the condition does not fit the fields.
+            UsageError: `counts` or `missing` is none of its choices.
+        """
+        return made_filter(self.index, allowed, counts, missing)
 
     def doc(self, docid: str | int) -> SealDocument | None:
         """A document by its id (str) or internal number (int); None if there is none.
@@ -131,11 +210,11 @@ class SealSearcher(QueryPipeline):
         Raises:
             ArgumentError: neither text nor an integer.
         """
-        known = text_or_whole(docid, "docid")
-        number = self.index.number(known) if isinstance(known, str) else known
-        if number is None or not 0 <= number < self.num_docs:
+        known, index = text_or_whole(docid, "docid"), self.index
+        number = index.number(known) if isinstance(known, str) else known
+        if number is None or not 0 <= number < index.n_documents:
             return None
-        return self._documents([number])[0]
+        return _documents(index, [number])[0]
 
     def batch_doc(self, docids: Iterable[str], threads: int = 1) -> dict[str, SealDocument]:
         """The documents of several ids; absent ids are left out. `threads` is there for Pyserini.
@@ -143,15 +222,16 @@ class SealSearcher(QueryPipeline):
         Raises:
             ArgumentError: an id is no text.
         """
-        known = {docid: self.index.number(docid) for docid in texts(docids, "docids")}
+        index = self.index
+        known = {docid: index.number(docid) for docid in texts(docids, "docids")}
         present = {docid: number for docid, number in known.items() if number is not None}
-        return dict(zip(present, self._documents(list(present.values())), strict=True))
+        return dict(zip(present, _documents(index, list(present.values())), strict=True))
 
     def hits(self, ranked: Sequence[Ranked], *, texts: bool = True) -> list[Hit]:
         """Hits of ranked documents, with their texts unless `texts` is false."""
         if not texts:
             return self.bare_hits(ranked)
-        found = self._documents([item.document for item in ranked])
+        found = _documents(self.index, [item.document for item in ranked])
         return [
             Hit(entry.docid(), item.score, item.document, entry.contents(), entry.raw(), entry)
             for item, entry in zip(ranked, found, strict=True)
@@ -162,7 +242,7 @@ class SealSearcher(QueryPipeline):
 
         The index is mapped or held by this object and goes with it.
         """
-        self._model.release()
+        self._snapshot.model.release()
 
     def __enter__(self) -> SealSearcher:
         return self
@@ -172,29 +252,41 @@ class SealSearcher(QueryPipeline):
     ) -> None:
         self.close()
 
-    def _documents(self, numbers: Sequence[int]) -> list[SealDocument]:
-        documents, raws = self.index.documents(numbers), self.index.raws(numbers)
-        return [SealDocument(*entry) for entry in zip(documents, raws, strict=True)]
-
     def _search(
         self,
         queries: Sequence[Query],
         k: int,
         cut: CutQueries,
+        allowed: Filter | Allowed | None = None,
         threads: int = 1,
         progress: Progress | None = None,
     ) -> list[list[Hit]]:
         """The hits of each query; says which were cut, by what `cut` calls them."""
         found = []
-        with closing(self.ranked_batches(queries, k, cut, threads=threads)) as batches:
+        pinned = copy(self)  # to the index as it is now
+        if allowed is not None:
+            made = allowed if isinstance(allowed, Filter) else made_filter(pinned.index, allowed)
+            pinned = pinned.within(made)
+        with closing(pinned.ranked_batches(queries, k, cut, threads=threads)) as batches:
             for batch in batches:
-                found += [self.hits(ranking) for (ranking,) in batch.rankings]
+                found += [pinned.hits(ranking) for (ranking,) in batch.rankings]
                 if progress is not None:
                     progress.advance(len(batch.queries))
         if progress is not None:
             progress.close()
         warn(cut.sentence())
         return found
+
+
+def _documents(index: Index, numbers: Sequence[int]) -> list[SealDocument]:
+    documents, raws = index.documents(numbers), index.raws(numbers)
+    return [SealDocument(*entry) for entry in zip(documents, raws, strict=True)]
+
+
+def _remove(folder: str, process: int) -> None:
+    """Remove a searcher's temporary folder, unless this is a process that was forked from its own."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _warn_ignored(**options: object) -> None:

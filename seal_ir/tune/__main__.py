@@ -11,7 +11,7 @@ from pathlib import Path
 
 from seal_ir.arrays import Doubles
 from seal_ir.command import CommandParser, add_threads, check_options, run
-from seal_ir.config import PRESETS, SearchConfig, configured, preset
+from seal_ir.config import DEFAULT_PRESET, PRESETS, SearchConfig, configured, preset
 from seal_ir.errors import UsageError, shown
 from seal_ir.eval.answers import REGEX, TOKENS
 from seal_ir.eval.measures import Column, need_answers, parse_measures
@@ -56,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
     add_index(made)
     add("--ranges", type=Path, required=True, help="TOML file: [rank] and [fusion] with values to try")
     add("--output", type=Path, required=True, help="TOML file for --config of search, or - for stdout")
-    add("--preset", default="intersective", choices=list(PRESETS), help="what the ranges vary")
+    add("--preset", default=DEFAULT_PRESET, choices=list(PRESETS), help="what the ranges vary")
     add("--config", type=Path, help="TOML file with settings over the preset's; with it, that is the default")
     add = made.add_argument_group("how to measure").add_argument
     add("--qrels", help="judgements: file or name of topics; default: those that belong to --topics")

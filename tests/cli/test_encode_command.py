@@ -29,7 +29,8 @@ TOPICS = [
     ("q123", tiny.LITERAL),
     ("dup", "the highest mountain"),
 ]
-PRESETS = ["lm", "lm-fm", "intersective", "paper"]
+PRESETS = ["lm", "lm-fm", "intersective", "paper", "body"]
+TITLES = ["--preset", "intersective"]  # its keys, which have titles, serve all of these
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_a_run_from_stored_keys_is_the_direct_run(
     call: Runner, stubbed: Stubbed, topics: Path, tmp_path: Path, limit: int
 ) -> None:
     tiny.build(tmp_path / "i", max_segment_tokens=limit)
-    result = encoded(call, topics, tmp_path / "i", tmp_path / "keys")
+    result = encoded(call, topics, tmp_path / "i", tmp_path / "keys", *TITLES)
     assert result.code == 0, result.err
     file = tmp_path / "keys" / "embeddings.jsonl"
     assert result.out == f"{file}\n"
@@ -135,7 +136,7 @@ def test_lines_and_what_they_were_made_with(
     made = read_provenance(provenance_file(file))
     assert (made.model, made.dtype, made.fingerprint) == ("mine", "float16", records[0]["made"])
     values = json.loads(provenance_file(file).read_text(encoding="utf-8"))
-    assert (values["preset"], values["batch_size"], values["n_topics"]) == ("intersective", 2, 6)
+    assert (values["preset"], values["batch_size"], values["n_topics"]) == ("balanced", 2, 6)
     assert (values["topics"], values["index"]) == (str(topics), str(tiny_index))
 
 
@@ -324,7 +325,7 @@ def test_a_user_encodes_and_searches(call: Runner, tiny_index: Path, topics: Pat
     odd = tmp_path / "東京"
     shutil.copytree(tiny_index, odd / "index")
     shutil.copy(topics, odd / "topics.tsv")
-    words = ["input", "--corpus", odd / "topics.tsv", "output", "--embeddings", odd, "encoder"]
+    words = ["input", "--corpus", odd / "topics.tsv", "output", "--embeddings", odd, "encoder", *TITLES]
     result = spawn("tests.helpers.stubbed_encode", *words, "--index", odd / "index", **bare)
     assert result.code == 0, result.err
     assert result.out.endswith("/embeddings.jsonl\n")
@@ -360,7 +361,7 @@ def test_the_default_model_from_keys_and_directly(tmp_path: Path) -> None:
     topics.write_text("".join(f"{topic.id}\t{topic.text}\n" for topic in some), encoding="utf-8")
     same = ["--index", tmp_path / "i", "--beam", 5, "--batch-size", 2, "--threads", 1]
     keys = spawn("seal_ir.encode", "input", "--corpus", topics, "output", "--embeddings", tmp_path / "k",
-                 "encoder", *same, **one)  # fmt: skip
+                 "encoder", *same, *TITLES, **one)  # fmt: skip
     assert keys.code == 0, keys.err
     written = {}
     for name, more in (("direct", ["--device", "cpu"]), ("stored", ["--keys", tmp_path / "k"])):

@@ -46,7 +46,7 @@ def test_one_index_serves_seal_genre_and_dsi_directly_and_from_keys(
     assert call(search_command.main, *options, tmp_path / "direct.trec").code == 0
     (tmp_path / "docid.toml").write_text('[decode]\nfields = ["docid"]\n')
     output, encoder = ["output", "--embeddings", tmp_path / "keys"], ["encoder", "--index", index]
-    encoder += ["--config", tmp_path / "docid.toml"]
+    encoder += ["--preset", "intersective", "--config", tmp_path / "docid.toml"]
     result = call(encode_command.main, "input", "--corpus", topics, *output, *encoder)
     assert result.code == 0, result.err
     result = call(search_command.main, *options, tmp_path / "stored.trec", "--keys", tmp_path / "keys")

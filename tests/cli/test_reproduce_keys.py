@@ -24,7 +24,7 @@ HEAD = (
 )
 ENCODE = '''[[step]]
 command = """-m tests.helpers.stubbed_encode input --corpus {topics} output --embeddings {out}/keys.jsonl
- encoder --index {here}/index"""
+ encoder --index {here}/index --preset intersective"""
 makes = ["{out}/keys.jsonl"]
 '''
 ROWS = "".join(row(f"SEAL {name}", f'run = "keys.jsonl"\npreset = "{name}"') for name in PRESETS)

@@ -100,7 +100,7 @@ def test_what_is_needed_to_make_the_run_again_lies_beside_it(
     assert values["seconds"] >= 0
     assert values["cpu_seconds"] > 0
     assert (values["preset"], values["decode"]["beam"], values["decode"]["body_steps"]) == (
-        "intersective",
+        "balanced",
         3,
         4,
     )

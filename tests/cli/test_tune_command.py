@@ -68,6 +68,7 @@ class Tune:
     def __init__(self, call: Runner, world: Path, folder: Path) -> None:
         self._call, self.world, self.folder = call, world, folder
         self.output = folder / "tuned.toml"
+        self.preset = ["--preset", "intersective"]  # whose decoding the keys were made with
 
     def __call__(self, ranges: str, *arguments: object) -> Result:
         path = self.folder / "ranges.toml"
@@ -75,7 +76,7 @@ class Tune:
         usual = ["--topics", self.world / "topics.tsv", "--keys", self.world / "keys.jsonl"]
         usual += ["--index", self.world / "index", "--ranges", path, "--output", self.output]
         judged = ["--answers", self.world / "answers.jsonl", "--qrels", self.world / "qrels.trec"]
-        return self._call(main, *usual, *judged, *arguments)
+        return self._call(main, *usual, *judged, *self.preset, *arguments)
 
     def figures(self) -> Any:
         return json.loads((self.folder / "tuned.toml.tune.json").read_text(encoding="utf-8"))
@@ -86,7 +87,7 @@ class Tune:
         topics = ["--topics", self.world / "topics.tsv"]
         index = ["--index", self.world / "index"]
         found = self._call(search, *topics, *index, "--keys", self.world / "keys.jsonl", "--config", config,
-                           "--output", run, *arguments)  # fmt: skip
+                           "--output", run, *self.preset, *arguments)  # fmt: skip
         assert found.code == 0, found.err
         judged = ["--answers", self.world / "answers.jsonl", "--qrels", self.world / "qrels.trec"]
         done = self._call(evaluate, "--run", run, *topics, *index, *judged, "--measures", *MEASURES,
@@ -155,6 +156,22 @@ def test_figures_are_those_of_searches(
         f"topics.tsv: {N_TOPICS} questions; {n} settings tried (grid), 3 folds, seed 0; mean of"
         " AnswerAccuracy@1, AnswerAccuracy@5, nDCG@10"
     )
+
+
+def test_the_default_is_that_of_a_search(tune: Tune, tmp_path: Path) -> None:
+    tune.preset = []
+    assert tune(RANGES, "--measures", *MEASURES, "--folds", 3).code == 0
+    found, nothing = tune.figures(), tmp_path / "nothing.toml"
+    nothing.write_text("[decode]\nbeam = 15\nbody_steps = 10\n", encoding="utf-8")  # as the keys were made
+    assert tune.searched(nothing) == pytest.approx(found["default"]["figures"])
+    saved = json.loads((tmp_path / "run.trec.config.json").read_text(encoding="utf-8"))
+    assert saved["preset"] == "balanced"
+    assert tune.searched(tune.output) == pytest.approx(found["chosen"]["figures"])
+    assert tomllib.loads(tune.output.read_text(encoding="utf-8"))["decode"] == {
+        "beam": 15,
+        "body_steps": 10,
+        "title_steps": 64,
+    }
 
 
 def test_coordinates_go_through_the_same_figures(tune: Tune) -> None:

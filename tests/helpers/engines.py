@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 import threading
 import time
@@ -96,11 +97,39 @@ def native(documents: Documents, boundary: int = BOUNDARY, sample_rate: int = 8)
         return Probe(_native.Engine.open(path))  # the file stays mapped when its name is gone
 
 
+def among_others(factory: Factory, way: str, documents: Documents) -> Probe:
+    """The documents as a view, `only` or `without`, of an engine that holds others between them."""
+    source = random.Random(repr(documents))
+    words = sorted({symbol for document in documents for symbol in document} - {BOUNDARY}) + [6, 10]
+    mixed: list[Sequence[int]] = []
+    named: dict[str, list[int]] = {"only": [], "without": []}
+
+    def add(document: Sequence[int], kind: str) -> None:
+        named[kind].append(len(mixed))
+        mixed.append(document)
+
+    def add_others() -> None:
+        for _ in range(source.choice((0, 0, 1, 2))):
+            copied = source.choice(documents)[1 : source.randrange(8)]
+            new = source.choices(words, k=source.randrange(6))
+            add([BOUNDARY, *copied, *new], "without")
+
+    for document in documents:
+        add_others()
+        add(document, "only")
+    add_others()
+    chosen = source.sample(named[way], len(named[way]))
+    return Probe(getattr(factory(mixed).engine, way)(integers(*chosen)))
+
+
 FACTORIES: dict[str, Factory] = {
     "native": native,
     "native-small": partial(native, sample_rate=32),
     "native-fast": partial(native, sample_rate=1),
+    "native-only": partial(among_others, native, "only"),
+    "native-without": partial(among_others, native, "without"),
     "sdsl": sdsl,
+    "sdsl-without": partial(among_others, sdsl, "without"),
 }
 MODULES = {name: f"seal_ir._{name.split('-')[0]}" for name in FACTORIES}
 

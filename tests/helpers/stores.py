@@ -18,7 +18,7 @@ def token_stores(segments: Sequence[Documents]) -> TokenStores:
         paths = [str(Path(folder) / str(number)) for number in range(len(segments))]
         for path, streams in zip(paths, segments, strict=True):
             write_tokens(path, *flatten(streams), BOUNDARY)
-        return TokenStores.open(paths)
+        return TokenStores.open(paths, [None] * len(paths))
 
 
 class _Stores:

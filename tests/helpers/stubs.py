@@ -50,7 +50,7 @@ def declared(text: str) -> dict[str, tuple[str, int]]:
                 kinds = "".join(f"@{ast.unparse(decorator)} " for decorator in node.decorator_list)
                 returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
                 add(prefix + node.name, node, f"{kinds}({ast.unparse(node.args)}){returns}")
-            elif not isinstance(node, ast.Import | ast.ImportFrom | ast.Expr):
+            elif not isinstance(node, ast.Import | ast.ImportFrom | ast.Expr | ast.Pass):
                 add(prefix + ast.unparse(node).partition(":")[0].partition(" ")[0], node, ast.unparse(node))
 
     read(_Plain().visit(ast.parse(text)).body, "")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers import oracle
-from tests.helpers.engines import BOUNDARY, FACTORIES, MODULES, Factory
+from tests.helpers.engines import BOUNDARY, FACTORIES, MODULES, Factory, Probe
 from tests.helpers.examples import examples
 
 MAX_LENGTH = 6
@@ -79,6 +79,35 @@ def test_extract_returns_the_streams_in_any_order(engine_factory, documents, see
     assert probe.extract(range(len(documents))) == documents
     assert probe.extract(wanted) == [documents[number] for number in wanted]
     assert probe.extract([]) == []
+
+
+@FEW
+@given(documents=corpora, seed=st.integers(0, 2**32))
+def test_rows_are_those_of_every_symbol(engine_factory, documents, seed) -> None:
+    engine = engine_factory(documents).engine
+    wanted = random.Random(seed).choices(range(len(documents)), k=len(documents))
+    rows = engine.rows(np.array(wanted, dtype=np.int64))
+    places = [[number, end] for number in wanted for end in range(1, len(documents[number]) + 1)]
+    assert engine.locate(rows).tolist() == places
+
+
+@FEW
+@given(documents=corpora, data=st.data())
+def test_a_view_of_a_view_answers_like_an_index_of_its_documents(engine_factory, documents, data) -> None:
+    probe = engine_factory(documents)
+    for way in data.draw(st.lists(st.sampled_from(["only", "without"]), max_size=3)):
+        numbers = range(len(documents))
+        named = data.draw(st.lists(st.sampled_from(numbers), unique=True) if numbers else st.just([]))
+        probe = Probe(getattr(probe.engine, way)(np.array(named, dtype=np.int64)))
+        documents = [documents[n] for n in numbers if (n in named) == (way == "only")]
+    assert probe.engine.n_documents == len(documents)
+    assert probe.engine.n_rows == sum(map(len, documents)) + 1
+    assert probe.extract(range(len(documents))) == documents
+    for ngram in [(), *sorted(oracle.ngrams(documents, 3))]:
+        found = {symbol: hi - lo for symbol, (lo, hi) in probe.successors(ngram).items()}
+        assert found == oracle.successors(documents, ngram)
+        if ngram:
+            assert probe.occurrences(ngram) == oracle.occurrences(documents, ngram)
 
 
 @FEW

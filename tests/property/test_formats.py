@@ -32,7 +32,7 @@ SCORE = st.floats(-1e37, 1e37, allow_nan=False) | st.floats(-20, 20) | st.sample
 
 
 def documents_of(text: st.SearchStrategy[str]) -> st.SearchStrategy[list[Document]]:
-    document = st.builds(Document, ID, text, text, st.none(), st.just(()))
+    document = st.builds(Document, ID, text, text, st.none(), st.just(()), st.just(()))
     return st.lists(document, unique_by=lambda document: document.id, max_size=5)
 
 

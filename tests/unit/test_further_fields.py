@@ -183,7 +183,7 @@ def test_titles_alone(index: Index, generator: Generator) -> None:
 def test_three_views_at_once(index: Index, generator: Generator) -> None:
     """MINDER: what the two views of SEAL give is there unchanged, and pseudo-queries are more keys."""
     query = "the capital of Japan"
-    seal = SealSearcher(index.directory, generator)
+    seal = SealSearcher(index.directory, generator, preset="intersective")
     minder = SealSearcher(index.directory, generator, preset="minder")
     (two,), (three,) = seal.decode([query]), minder.decode([query])
     further = [key for key in three.keys if key.kind == "pseudo_queries"]

@@ -207,9 +207,9 @@ def test_d5_j3_keys_of_a_newer_minor_version_are_passed_over_with_a_warning(dire
     known = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
     first, *others = known["segments"]
     files = {name: entry | {"crc32": 7} for name, entry in known["files"].items()}
-    segments = [first | {"deleted": "x"}, *others]
+    segments = [first | {"frozen": "x"}, *others]
     edit(directory, segments=segments, files=files, longest={"title": 9}, version=5)
-    told = "what it says of longest, version, segments.deleted, files.crc32 is passed over"
+    told = "what it says of longest, version, segments.frozen, files.crc32 is passed over"
     with pytest.warns(UserWarning, match=told) as warned:
         index = Index(directory)
     assert len(warned) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import struct
 from pathlib import Path
 from typing import cast
@@ -13,13 +14,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from seal_ir.index import tiers
 from seal_ir.index.engine import ENGINES, EngineSpec
+from seal_ir.index.indexer import SealIndexer
 from seal_ir.index.manifest import NEWEST_FORMAT
 from seal_ir.index.reader import Index
 from seal_ir.index.verify import verify_index
 from seal_ir.text.tokenizer import TextTokenizer
 from tests.helpers import tiny
-from tests.helpers.indexes import content, part
+from tests.helpers.indexes import content, edit, part
 from tests.helpers.small_words import CORPORA, DEFINITION, DOCUMENTS, PLAIN, WITH_FIELDS, Corpus, symbols_of
 
 FROZEN = sorted(Path(__file__).parents[1].glob("data/index_v*"))
@@ -127,6 +130,77 @@ def test_files_made_by_hand_are_those_of_a_build_and_open(
     verify_index(tmp_path, print, None)
     check_answers(Index(tmp_path, check="bytes"), corpus)
     assert files == expected
+
+
+def test_deletions_made_by_hand_are_those_of_a_writer_and_are_followed(
+    built: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiers, "MOST_DEAD", 0)  # the segment is not rewritten
+    written, made = (Path(shutil.copytree(built, tmp_path / name)) for name in ("written", "made"))
+    with SealIndexer(written) as writer:
+        writer.delete(["a"])
+    data = npy([1])
+    name = f"deleted.{sha256(data)[:12]}.npy"
+    (made / name).write_bytes(data)
+    known = json.loads((made / "index.json").read_text(encoding="utf-8"))
+    n_tokens = len(corpus.streams[1])
+    known["segments"][0]["deleted"] = {"file": name, "n_documents": 1, "n_tokens": n_tokens}
+    edit(
+        made,
+        segments=known["segments"],
+        files=dict(sorted((known["files"] | {name: {"size": 136, "sha256": sha256(data)}}).items())),
+        collection={"kind": "test", "added": 0, "deleted": 1},
+        n_documents=3,
+        n_tokens=known["n_tokens"] - n_tokens,
+    )
+    assert json.loads((made / "index.json").read_text()) == json.loads((written / "index.json").read_text())
+    assert (made / name).read_bytes() == (written / name).read_bytes()
+    verify_index(made, print, None)
+    index = Index(made)
+    left = [0, 2, 3]
+    assert [stream.tolist() for stream in index.streams(range(3))] == [corpus.streams[n] for n in left]
+    assert [d.id for d in index.documents(range(3))] == [DOCUMENTS[n].id for n in left]
+    assert index.number("a") is None
+    for text, places in corpus.places.items():
+        found = index.locate([index.find(symbols_of(text))])
+        expected = sorted((left.index(n), end) for n, end in places if n in left)
+        assert sorted(zip(found.documents.tolist(), found.ends.tolist(), strict=True)) == expected
+
+
+def test_stored_fields_made_by_hand_are_those_of_a_build(built: Path, corpus: Corpus, tmp_path: Path) -> None:
+    columns: dict[str, tuple[pa.DataType, list[object]]] = {
+        "year": (pa.int64(), [2001, None, -1, None]),
+        "lang": (STRING, ["en", "\u00e9", None, ""]),
+        "score": (pa.float64(), [0.5, None, None, 2.0]),
+        "open": (pa.bool_(), [True, False, None, None]),
+    }
+    rows = zip(*(values for _, values in columns.values()), strict=True)
+    known = [
+        tuple((name, value) for name, value in zip(columns, row, strict=True) if value is not None)
+        for row in rows
+    ]
+    documents = [d._replace(stored=row) for d, row in zip(corpus.documents, known, strict=True)]  # type: ignore[arg-type]
+    store = ("year:int", "lang", "score:float", "open:bool")
+    options = {"store_raw": True, "fields": corpus.fields, "store": store}
+    tokenizer = TextTokenizer(DEFINITION)
+    tiny.build(tmp_path / "index", documents, text_tokenizer=tokenizer, **options)  # type: ignore[arg-type]
+    values = json.loads((tmp_path / "index" / "index.json").read_text(encoding="utf-8"))
+    assert values["stored"] == {"year": "int", "lang": "string", "score": "float", "open": "bool"}
+    path = part(tmp_path / "index", "segment-000000/stored.arrow")
+    assert path.read_bytes() == arrow(columns, 65_536, None)
+    plain = Path(shutil.copytree(built, tmp_path / "made"))
+    (segment,) = (segment["name"] for segment in values["segments"])
+    named = json.loads((plain / "index.json").read_text(encoding="utf-8"))["segments"][0]["name"]
+    shutil.move(plain / named, plain / segment)
+    shutil.copy(path, plain / segment)
+    edit(plain, **{name: values[name] for name in ("segments", "files", "stored")})
+    verify_index(plain, print, None)
+    check_answers(Index(plain), corpus)
+    (table,) = Index(plain).stored_tables()
+    assert table.drop_columns("id").to_pydict() == {name: column for name, (_, column) in columns.items()}
+    text = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
+    assert "`stored.arrow`" in text
+    assert "`stored`" in text
 
 
 def test_the_array_of_numbers_is_numpys_own(built: Path, tmp_path: Path) -> None:

@@ -25,16 +25,16 @@ def test_the_stubs_are_those_of_the_modules() -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "name"),
     [
-        ("rows: NDArray[np.int64]) -> ", "places: NDArray[np.int64]) -> ", "Engine.locate"),
-        ("rows: NDArray[np.int64]) -> ", "rows: NDArray[np.int32]) -> ", "Engine.locate"),
+        ("rows: NDArray[np.int64]) -> ", "places: NDArray[np.int64]) -> ", "EngineBase.locate"),
+        ("rows: NDArray[np.int64]) -> ", "rows: NDArray[np.int32]) -> ", "EngineBase.locate"),
         (
             f"def locate(self, rows: {INTS}) -> {INTS}",
             f"def locate(self, rows: {INTS}) -> None",
-            "Engine.locate",
+            "EngineBase.locate",
         ),
-        ("def locate(self, ", "def locate(self, more: int, ", "Engine.locate"),
-        ("def size_in_bytes(", "def n_bytes(", "Engine.n_bytes"),
-        ("def size_in_bytes(", "def n_bytes(", "Engine.size_in_bytes"),
+        ("def locate(self, ", "def locate(self, more: int, ", "EngineBase.locate"),
+        ("def size_in_bytes(", "def n_bytes(", "EngineBase.n_bytes"),
+        ("def size_in_bytes(", "def n_bytes(", "EngineBase.size_in_bytes"),
         ("    @property\n    def n_symbols", "    def n_symbols", "Engine.n_symbols"),
         ("    @staticmethod\n    def make", "    def make", "Builder.make"),
         ("class Builder:", "class Maker:", "Maker"),

@@ -7,7 +7,7 @@ import json
 import shutil
 import struct
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -102,7 +102,7 @@ def written(path: Path, documents: Documents) -> Path:
 
 
 def read(path: Path) -> list[list[int]]:
-    stores = TokenStores.open([str(path)])
+    stores = TokenStores.open([str(path)], [None])
     offsets, symbols = stores.extract(np.arange(stores.n_documents))
     return [symbols[lo:hi].tolist() for lo, hi in zip(offsets[:-1], offsets[1:], strict=True)]
 
@@ -140,7 +140,7 @@ def test_documents_beyond_4_gib_are_found(tmp_path: Path) -> None:
         file.seek(at + far // 8)
         file.write((codes[0] | codes[1] << 5).to_bytes(2, "little"))
         file.truncate(size)
-    stores = TokenStores.open([str(path)])
+    stores = TokenStores.open([str(path)], [None])
     offsets_found, symbols = stores.extract(integers(1))
     assert (offsets_found.tolist(), symbols.tolist()) == ([0, 2], [BOUNDARY, 7])
 
@@ -190,7 +190,7 @@ def test_spoiled_files_are_refused(told: str, tmp_path: Path) -> None:
     path = written(tmp_path / "tokens.bin", DOCUMENTS)
     path.write_bytes(SPOILED[told](path.read_bytes()))
     with pytest.raises(RuntimeError, match=told):
-        TokenStores.open([str(path)])
+        TokenStores.open([str(path)], [None])
 
 
 def test_flipped_bits_give_errors_or_other_symbols_and_nothing_else(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_flipped_bits_give_errors_or_other_symbols_and_nothing_else(tmp_path: Pa
 
 
 def test_documents_that_do_not_exist_are_refused(tmp_path: Path) -> None:
-    stores = TokenStores.open([str(written(tmp_path / "tokens.bin", DOCUMENTS))] * 2)
+    stores = TokenStores.open([str(written(tmp_path / "tokens.bin", DOCUMENTS))] * 2, [None] * 2)
     assert stores.n_documents == 10
     for number in (-1, 10, 1 << 40):
         with pytest.raises(IndexError, match=f"documents.1. is {number}"):
@@ -362,3 +362,26 @@ def test_a_store_that_lacks_located_keys_gives_an_error_of_the_index(directory: 
     index = Index(directory)
     with pytest.raises(IndexDirError, match="damaged .*(a key was located beyond|holds no key)"):
         rank(index, asked(index), RankConfig(smoothing=0.0), 5)
+
+
+def test_only_live_documents_are_numbered(tmp_path: Path) -> None:
+    streams = [np.array([BOUNDARY, *range(100, 100 + n)], dtype=np.uint32) for n in (3, 1, 4, 2)]
+    starts = np.cumsum([0, *(len(stream) for stream in streams[:-1])])
+    paths = [str(tmp_path / name) for name in ("a", "b")]
+    for path in paths:
+        write_tokens(path, np.concatenate(streams), starts, BOUNDARY)
+    stores = TokenStores.open(paths, [np.array([1, 3]), None])
+    assert (stores.n_documents, stores.sizes) == (6, [(4, 14), (4, 14)])
+    offsets, symbols = stores.extract(np.arange(6))
+    expected = [streams[1], streams[3], *streams]
+    found = [symbols[lo:hi].tolist() for lo, hi in pairwise(offsets.tolist())]
+    assert found == [stream.tolist() for stream in expected]
+    with pytest.raises((IndexError, ValueError)):
+        stores.extract(np.array([6]))
+
+
+@pytest.mark.parametrize("numbers", [[4], [1, 1], [2, 0], [-1]])
+def test_live_documents_that_a_store_does_not_have_are_refused(tmp_path: Path, numbers: list[int]) -> None:
+    write_tokens(str(tmp_path / "a"), np.full(4, BOUNDARY, np.uint32), np.arange(4), BOUNDARY)
+    with pytest.raises(ValueError, match="live documents are not ascending numbers of its 4"):
+        TokenStores.open([str(tmp_path / "a")], [np.array(numbers)])

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections.kinds import KINDS, kind_named
 from seal_ir.formats.collections.passages import TEXT_KEYS, Record
+from seal_ir.formats.collections.stored import StoredFields
 from seal_ir.formats.io.files import iter_lines, shown
 from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.records import Document
@@ -53,6 +54,7 @@ class ReadOptions:
         include_ids: the only ids to take; None takes all.
         keep_raw: let documents have their records as they were read, where the format is JSON.
         fields: further fields that documents are to have, by their names in JSON records.
+        stored: fields of JSON records that are to be stored beside documents.
     """
 
     duplicates: Duplicates = "error"
@@ -60,6 +62,7 @@ class ReadOptions:
     include_ids: frozenset[str] | None = None
     keep_raw: bool = False
     fields: tuple[str, ...] = ()
+    stored: StoredFields = ()
 
     def __post_init__(self) -> None:
         for name in self.fields:
@@ -116,6 +119,10 @@ class Collection:
         kind = kind_named(kind)
         if options.fields and not KINDS[kind].is_json:
             raise UsageError(f"{kind} has no further fields such as {shown(options.fields[0])}; JSON has")
+        if options.stored and not KINDS[kind].is_json:
+            raise UsageError(
+                f"{kind} has no fields to store such as {shown(options.stored[0].name)}; JSON has"
+            )
         self.kind = kind
         self.paths, self.note = KINDS[kind].find(path)
         self.empty_ids: list[str] = []
@@ -168,7 +175,8 @@ class Collection:
     def _records(self) -> Iterator[tuple[Path, int, Record]]:
         kind, options = KINDS[self.kind], self._options
         for path in self.paths:
-            for line, record in kind.records(path, keep_raw=options.keep_raw, fields=options.fields):
+            asked = {"keep_raw": options.keep_raw, "fields": options.fields, "stored": options.stored}
+            for line, record in kind.records(path, **asked):
                 yield path, line, record
 
     def _excludes(self, docid: str) -> bool:

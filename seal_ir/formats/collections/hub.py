@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from seal_ir.errors import InputError, one_line
 from seal_ir.formats.collections.passages import ID_KEYS, TEXT_KEYS, Record, json_document, read_json
+from seal_ir.formats.collections.stored import StoredFields
 from seal_ir.formats.io.files import is_file, shown
 from seal_ir.formats.io.folders import DocumentFiles, find_documents
 from seal_ir.formats.io.hub_access import is_dataset_cached, unreachable
@@ -63,7 +64,7 @@ def find_dataset(source: Path) -> DocumentFiles:
 
 
 def read_dataset(
-    source: Path, *, keep_raw: bool = False, fields: Sequence[str] = ()
+    source: Path, *, keep_raw: bool = False, fields: Sequence[str] = (), stored: StoredFields = ()
 ) -> Iterator[tuple[int, Record]]:
     """Row numbers from 1 and records; the columns are those of JSON collections, all others stay unread.
 
@@ -75,17 +76,17 @@ def read_dataset(
     """
     path, split = _local(source)
     if path is not None and path.name.lower().endswith(_JSON) and is_file(path):
-        yield from read_json(path, keep_raw=keep_raw, fields=fields)
+        yield from read_json(path, keep_raw=keep_raw, fields=fields, stored=stored)
         return
     in_file = path is not None and is_file(path)
-    wanted = None if keep_raw else fields
+    wanted = None if keep_raw else (*fields, *(name for name, _ in stored))
     batches = _parquet(source, wanted) if in_file else _dataset(source, path, split, wanted)
     row = 0
     try:
         for batch in batches:
             for record in batch.to_pylist():
                 row += 1
-                document = json_document(record, fields)
+                document = json_document(record, fields, stored)
                 if keep_raw and isinstance(document, Document):
                     document = document._replace(raw=json_line(record, default=str))
                 yield row, document

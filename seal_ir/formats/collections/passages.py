@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from seal_ir.formats.collections.stored import StoredFields, stored_values
 from seal_ir.formats.io.dpr_csv import quoted_rows
 from seal_ir.formats.io.files import filled_lines, first_line, id_fault, is_text, iter_lines, shown
 from seal_ir.formats.io.inputs import KeptPipe, rereadable
@@ -30,7 +31,7 @@ _HEADERS = ({"id", "title", "text"}, {"id", "text"}, {"id", "contents"})
 
 
 def read_json(
-    path: Path, *, keep_raw: bool = False, fields: Sequence[str] = ()
+    path: Path, *, keep_raw: bool = False, fields: Sequence[str] = (), stored: StoredFields = ()
 ) -> Iterator[tuple[int, Record]]:
     """Line numbers and records of one JSON file: objects one a line, an array, or objects over several lines.
 
@@ -41,16 +42,20 @@ def read_json(
         path: the file.
         keep_raw: let documents have the text of their objects, byte for byte, as `raw`.
         fields: see `json_document`.
+        stored: see `json_document`.
     """
     path = rereadable(path)
     mark = first_mark(path)
     if mark == "[" or (mark == "{" and _is_dot_json(path) and not _has_whole_line(path)):
         for number, value, text in iter_texts(path):
-            yield number, _with_raw(json_document(as_object(value), fields), text if keep_raw else None)
+            yield (
+                number,
+                _with_raw(json_document(as_object(value), fields, stored), text if keep_raw else None),
+            )
         return
     for number, line in filled_lines(path):
         record = parse_object(line) if line.lstrip()[0] in "{[" else _no_json(line)
-        yield number, _with_raw(json_document(record, fields), line if keep_raw else None)
+        yield number, _with_raw(json_document(record, fields, stored), line if keep_raw else None)
 
 
 def _no_json(line: str) -> Malformed:
@@ -73,7 +78,9 @@ def _has_whole_line(path: Path) -> bool:
     return isinstance(parse_object(first_line(path)), dict)
 
 
-def json_document(record: dict[str, object] | Malformed, fields: Sequence[str] = ()) -> Record:
+def json_document(
+    record: dict[str, object] | Malformed, fields: Sequence[str] = (), stored: StoredFields = ()
+) -> Record:
     """The document of Pyserini's `{"id", "contents"}`, with `title` or not, or BEIR's `_id, title, text`.
 
     The id may be under `id`, `_id` or `docid` (Tevatron's); the text is `contents`, or else `text`.
@@ -86,6 +93,7 @@ def json_document(record: dict[str, object] | Malformed, fields: Sequence[str] =
         fields: names that the document's further fields are under, a string or a list of strings each.
             Values of white space, and fields that are absent or null, are left out. `docid` among them is a
             field like others, and no id.
+        stored: fields to store beside the document.
     """
     if isinstance(record, Malformed):
         return record
@@ -106,8 +114,11 @@ def json_document(record: dict[str, object] | Malformed, fields: Sequence[str] =
     further = _further(record, fields)
     if isinstance(further, Malformed):
         return further
+    values = stored_values(record, stored)
+    if isinstance(values, Malformed):
+        return values
     title, text = (title or "", contents) if name == "text" else split_contents(contents, title)
-    return Document(docid, title, text, further=further)
+    return Document(docid, title, text, further=further, stored=values)
 
 
 def _further(record: dict[str, object], fields: Sequence[str]) -> tuple[tuple[str, str], ...] | Malformed:

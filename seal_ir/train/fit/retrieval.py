@@ -83,7 +83,7 @@ def dev_retrieval(dev: DevSet, generator: Generator, config: SearchConfig | None
     Args:
         dev: the questions.
         generator: the model.
-        config: how it searches; default: the preset `intersective`.
+        config: how it searches; default: the default preset.
 
     Returns:
         `dev_retrieval_hits@k` over the questions with judgements, `dev_retrieval_answer_accuracy@k` over

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from seal_ir.command import CommandParser, add_threads, check_options, settings_of
-from seal_ir.config import PRESETS, configured
+from seal_ir.config import DEFAULT_PRESET, PRESETS, configured
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.outputs import check_parents
 from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_topics
@@ -31,7 +31,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--index", type=Path, required=True, help="index of the collection that is ranked")
     add("--output", type=Path, required=True, help="folder for the model, its checkpoints and its report")
     add("--model", default="smollm2-135m-seal", help="folder, hub name or name to start from (%(default)s)")
-    add("--preset", default="body", choices=[*PRESETS], help="how keys are written and ranked (%(default)s)")
+    add(
+        "--preset",
+        default=DEFAULT_PRESET,
+        choices=[*PRESETS],
+        help="how keys are written and ranked (%(default)s)",
+    )
     add("--config", type=Path, help="TOML file of settings over the preset's")
     add("--beam", type=int, help="hypotheses kept per step; default: the preset's")
     add("--resume", action="store_true", help="go on from the last checkpoint in --output")

@@ -1,0 +1,168 @@
+"""Writers that are killed: no commit is lost, what is there opens, and nothing stops the next writer.
+
+Twenty kills by default; SEAL_IR_KILLS says how many.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from seal_ir.index.indexer import SealIndexer
+from seal_ir.index.manifest import MANIFEST, read_manifest
+from seal_ir.index.reader import Index
+from seal_ir.index.verify import verify_index
+from tests.helpers import tiny
+from tests.helpers.commands import ROOT
+from tests.helpers.indexes import content
+
+KILLS = int(os.environ.get("SEAL_IR_KILLS", "20"))
+# Appends, updates, deletes, merges and commits without end; says in front of each commit what it is to hold,
+# and behind it that it is done. Fsync is slow and proves nothing about a process that dies.
+ENDLESS = """
+import json, os, random, sys
+from pathlib import Path
+os.fsync = lambda handle: None
+from seal_ir.index.indexer import SealIndexer
+from seal_ir.index.reader import Index
+from seal_ir.records import Document
+from tests.helpers import tiny
+
+directory, chance = Path(sys.argv[1]), random.Random(int(sys.argv[2]))
+index = Index(directory)
+held = {d.id: d.text for d in index.documents(range(index.n_documents))}
+with SealIndexer(directory) as writer:
+    for turn in range(100_000):
+        names = [f"{chance.randrange(40)}" for _ in range(chance.randrange(1, 6))]
+        new = [Document(name, "", f"the sea {chance.randrange(99)}") for name in dict.fromkeys(names)]
+        writer.add(new, "last")
+        for document in new:
+            held.pop(document.id, None)
+            held[document.id] = document.text
+        gone = chance.sample(sorted(held), min(2, len(held) - 1))
+        writer.delete(gone)
+        for name in gone:
+            del held[name]
+        print(json.dumps([list(held), list(held.values())]), flush=True)
+        if turn % 4 == 3:
+            writer.merge(chance.randrange(1, 3))
+        else:
+            writer.commit()
+        print("done", flush=True)
+"""
+
+# Dies in front of a change of the file system, the how manieth it is told.
+CHANGES = """
+import os, signal, sys
+from pathlib import Path
+from seal_ir.index.indexer import SealIndexer
+from tests.helpers import tiny
+
+left = int(sys.argv[2])
+
+def dying(call):
+    def counted(*args, **options):
+        global left
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*args, **options)
+    return counted
+
+for module, name in (
+    (Path, "replace"), (Path, "rename"), (Path, "unlink"), (Path, "write_text"), (Path, "write_bytes"),
+    (os, "unlink"), (os, "rmdir"), (os, "fsync"), (os, "mkdir"),
+):
+    setattr(module, name, dying(getattr(module, name)))
+with SealIndexer(Path(sys.argv[1])) as writer:
+    writer.delete(["d2"])
+    writer.update([tiny.DOCUMENTS[0]._replace(text="changed")])
+    writer.merge()
+"""
+
+
+def held_by(directory: Path) -> list[list[str]]:
+    index = Index(directory)
+    documents = index.documents(range(index.n_documents))
+    return [[document.id for document in documents], [document.text for document in documents]]
+
+
+def killed_writer(directory: Path, seed: int, seconds: float) -> list[str]:
+    """What a writer has said when it was killed some time after its first commit had begun."""
+    command = [sys.executable, "-c", ENDLESS, str(directory), str(seed)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, text=True) as process:
+        assert process.stdout is not None
+        said = [process.stdout.readline()]
+        time.sleep(seconds)
+        process.kill()
+        said += process.stdout.readlines()
+    assert process.returncode == -signal.SIGKILL
+    return [line.strip() for line in said]
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    directory = tmp_path / "index"
+    with SealIndexer(directory, tiny.tokenizer()) as writer:
+        writer.add(tiny.DOCUMENTS)
+    chance = random.Random(0)
+    committed = held_by(directory)
+    n_during = n_debris = 0
+    for seed in range(KILLS):
+        said = killed_writer(directory, seed, chance.random() * 0.6)
+        lines = said if said[-1] == "done" or said[-1].endswith("]]") else said[:-1]  # a line cut short
+        n_debris += (directory / ".building").exists()
+        now = held_by(directory)
+        done = [before for before, after in zip(lines, lines[1:], strict=False) if after == "done"]
+        allowed = [done[-1] if done else None, lines[-1] if lines[-1] != "done" else None]
+        promised = [parsed(line) for line in allowed if line is not None] or [committed]
+        assert now in [*promised, *([] if done else [committed])]
+        n_during += lines[-1] != "done"
+        committed = now
+    assert n_during > KILLS // 5  # killed in the middle of a commit
+    assert n_debris > KILLS // 5
+    verify_index(directory, lambda told: None, None)
+    with SealIndexer(directory) as writer:
+        writer.add([tiny.DOCUMENTS[0]._replace(id="last")])
+    assert held_by(directory)[0] == [*committed[0], "last"]
+    assert set(content(directory)) == {*read_manifest(directory).files, MANIFEST}
+
+
+def parsed(line: str) -> list[list[str]]:
+
+    ids, texts = json.loads(line)
+    return [ids, texts]
+
+
+@pytest.mark.slow
+def test_killed_at_every_change_of_the_directory(tiny_index: Path, tmp_path: Path) -> None:
+    """Each time what was there is there, or all that was asked for; and the next writer does it."""
+    old = held_by(tiny_index)
+    new = [[*old[0][2:], "d1"], [*old[1][2:], "changed"]]
+    n_old = n_new = 0
+    for left in range(0, 1000, 4):
+        directory = Path(shutil.copytree(tiny_index, tmp_path / str(left)))
+        command = [sys.executable, "-c", CHANGES, str(directory), str(left)]
+        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        assert code in (0, -signal.SIGKILL)
+        now = held_by(directory)
+        assert now in (old, new)
+        n_old, n_new = n_old + (now == old), n_new + (now == new)
+        with SealIndexer(directory) as writer:
+            writer.delete(["d5"])
+            writer.merge()
+        assert held_by(directory)[0] == [docid for docid in now[0] if docid != "d5"]
+        assert set(content(directory)) == {*read_manifest(directory).files, MANIFEST}
+        if code == 0:
+            break
+    assert n_old > 3
+    assert n_new > 3

@@ -1,0 +1,41 @@
+"""The lifecycle of docs/updating.md runs as it stands there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.helpers import tiny
+from tests.helpers.stubbed import Stubbed
+
+PAGE = Path(__file__).parents[2] / "docs" / "updating.md"
+
+
+def test_the_readme_shows_the_lifecycle_of_the_page() -> None:
+    assert _lifecycle() in (PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+def _lifecycle() -> str:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    return str(code)
+
+
+def test_the_lifecycle_runs(tmp_path: Path, stubbed: Stubbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In ten lines, on the echo model instead of the packaged one."""
+    code = _lifecycle()
+    assert len([line for line in code.splitlines() if line]) == 10
+    monkeypatch.chdir(tmp_path)
+    model = tiny.save_tokenizer(tmp_path / "model")
+    assert "smollm2-135m-seal" in code
+    values: dict[str, object] = {}
+    # The echo model is less sure than chance in two documents: what it writes counts under "lm" only.
+    code = code.replace('SealSearcher("idx")', 'SealSearcher("idx", preset="lm")')
+    exec(code.replace("smollm2-135m-seal", str(model)), values)
+    searcher, hits = values["searcher"], values["hits"]
+    assert {hit.docid for hit in hits} == {"a", "b"}  # type: ignore[attr-defined]
+    assert searcher.num_docs == 1  # type: ignore[attr-defined]
+    assert searcher.doc("a").contents() == "Paris\nParis lies on the Seine."  # type: ignore[attr-defined]
+    assert searcher.doc("b") is None  # type: ignore[attr-defined]
+    assert len(stubbed.loaded) == 1
