@@ -57,3 +57,14 @@ def test_it_is_searched_with_where_no_model_is_named_and_beats_its_base(call: Ru
         entries = [line.split() for line in run.read_text(encoding="utf-8").splitlines()]
         found[name] = sum(1 / int(rank) for qid, _, docid, rank, *_ in entries if (qid, docid) in gold)
     assert found[DEFAULT_MODEL] > 1.3 * found[BASE_MODEL] > 0, found
+
+
+def test_the_model_trained_for_ranking_goes_with_the_same_indexes() -> None:
+    folder = find_model("smollm2-135m-rank").folder
+    assert folder is not None
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 15 << 20
+    assert load_description(find_model("smollm2-135m-rank")) == load_description(find_model(DEFAULT_MODEL))
+    trained = json.loads((folder / "training.json").read_text(encoding="utf-8"))
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert f"{trained['options']['steps']} of others" in card
+    assert f"{trained['curves']['train_rank_loss'][-1][1]:.1f} at the end" in card
