@@ -64,7 +64,7 @@ def test_keys_without_the_field_do_not_serve_it(
     model, index = tiny.save_tokenizer(tmp_path / "model"), tmp_path / "index"
     assert call(build, "--input", corpus, "--index", index, "--model", model, "--fields", "docid").code == 0
     assert call(encode_command.main, "input", "--corpus", topics, "output", "--embeddings", tmp_path / "keys",
-                "encoder", "--index", index).code == 0  # fmt: skip
+                "encoder", "--index", index, "--preset", "intersective").code == 0  # fmt: skip
     result = call(search_command.main, "--topics", topics, "--index", index, "--keys", tmp_path / "keys",
                   "--preset", "dsi", "--output", tmp_path / "run")  # fmt: skip
     assert_fault(result, 1, "made with fields = (), preset dsi has ('docid',) here")

@@ -263,7 +263,7 @@ def test_encoding(found: Any, folder: Path) -> None:
     runs = folder / "runs"
     assert (runs / "seal.keys.trec").read_bytes() == (runs / "seal.demo.trec").read_bytes() != b""
     encoded, looked_up = found["vectors"]
-    assert len(encoded) >= 10
+    assert len(encoded) > 5  # of beam 5, at most 5 tokens long
     assert {text for text, weight in encoded.items() if weight > 0.01} <= set(looked_up)
     assert all(looked_up.get(text, 0) == pytest.approx(encoded.get(text, 0), abs=1e-3) for text in encoded)
     lines = (runs / "keys.demo" / "embeddings.jsonl").read_text(encoding="utf-8").splitlines()

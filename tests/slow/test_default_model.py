@@ -66,5 +66,5 @@ def test_the_model_trained_for_ranking_goes_with_the_same_indexes() -> None:
     assert load_description(find_model("smollm2-135m-rank")) == load_description(find_model(DEFAULT_MODEL))
     trained = json.loads((folder / "training.json").read_text(encoding="utf-8"))
     card = (folder / "README.md").read_text(encoding="utf-8")
-    assert f"{trained['options']['steps']} of others" in card
+    assert f"{trained['options']['steps']} steps of others" in card
     assert f"{trained['curves']['train_rank_loss'][-1][1]:.1f} at the end" in card

@@ -227,9 +227,11 @@ def with_decode(config: SearchConfig, **values: Any) -> SearchConfig:
 
 
 def test_settings_of_decoding_that_do_not_fit(path: Path, index: Index) -> None:
-    """Keys under intersective hold those of every other preset but the slow one."""
-    presets = [config for name, config in PRESETS.items() if name not in ("dsi", "minder", "published")]
+    """Keys under intersective hold those of every other preset of its beam but the slow one."""
+    others = ("dsi", "minder", "published", "balanced")
+    presets = [config for name, config in PRESETS.items() if name not in others]
     assert misfit(path, index, *presets) == ""
+    assert misfit(path, index, PRESETS["balanced"]).startswith("made with beam = 15, preset balanced has 5")
     assert "published decodes in another way" in misfit(path, index, PRESETS["published"])
     for config, values, name in (
         (SETTINGS, {"beam": 5}, "beam"),

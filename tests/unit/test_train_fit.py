@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM
 from transformers.utils import logging as theirs
 
 from seal_ir import SealSearcher
-from seal_ir.config import PRESETS
+from seal_ir.config import DEFAULT_PRESET, PRESETS
 from seal_ir.errors import ModelError
 from seal_ir.lm.load import load_generator
 from seal_ir.records import TITLE
@@ -242,7 +242,7 @@ def test_b15_no_figure_of_training_is_called_accuracy_alone(fit: Fit, tmp_path: 
     assert not any(name.split("@")[0] in ("accuracy", "acc", "eval_accuracy") for name in curves)
     assert [step for step, _ in curves["dev_retrieval_hits@20"]] == [0, 2, 4]
     assert (out / "dev_retrieval.png").is_file()
-    searcher = SealSearcher(index, str(out), config=PRESETS["intersective"], device="cpu")
+    searcher = SealSearcher(index, str(out), config=PRESETS[DEFAULT_PRESET], device="cpu")
     for k in (1, 5):
         hits = searcher.batch_search([q for q, _ in asked], [str(i) for i in range(10)], k=k)
         found = [any(h.docid == d.id for h in hits[str(i)]) for i, (_, d) in enumerate(asked)]

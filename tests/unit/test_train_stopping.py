@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from transformers import TrainerControl, TrainerState
 
 from seal_ir import SealSearcher
-from seal_ir.config import PRESETS
+from seal_ir.config import DEFAULT_PRESET, PRESETS
 from seal_ir.train.__main__ import main
 from seal_ir.train.fit import stopping
 from seal_ir.train.fit.log import DEV_LOSS, best_step, is_spent
@@ -274,7 +274,7 @@ def test_the_dev_retrieval_of_the_best_weights_is_reported(fit: Fit, tmp_path: P
     assert f"step {best}/60 dev_retrieval_questions=" in result.err
     assert [step for step, _ in report(out)["curves"]["dev_retrieval_hits@1"]] == [0, best]
     assert report(out)["figures"][DEV_LOSS] == min(losses(out).values())
-    searcher = SealSearcher(index, str(out), config=PRESETS["intersective"], device="cpu")
+    searcher = SealSearcher(index, str(out), config=PRESETS[DEFAULT_PRESET], device="cpu")
     hits = searcher.batch_search([q for q, _ in asked], [str(i) for i in range(10)], k=5)
     found = [any(h.docid == d.id for h in hits[str(i)]) for i, (_, d) in enumerate(asked)]
     assert report(out)["figures"]["dev_retrieval_hits@5"] == pytest.approx(sum(found) / 10)
