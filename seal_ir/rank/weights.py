@@ -16,7 +16,7 @@ from seal_ir.config import RankConfig
 from seal_ir.records import BODY, UNIGRAM, Key, QueryKeys, ScoredKey, Unigrams
 
 # A probability that float32 rounds to 1 says "at least 1 - 2^-24", not "certain": the odds stay finite.
-_HIGHEST_LOGPROB = -(2.0**-24)
+HIGHEST_LOGPROB = -(2.0**-24)
 _LARGE = 10_000_000  # tokens; from here on `query_trust` is taken as it is
 
 
@@ -33,7 +33,7 @@ def log_odds(logprobs: Doubles, counts: Ints, n_tokens: int, smoothing: float) -
         smoothing: s.
     """
     corpus = (counts + smoothing) / (n_tokens + smoothing)
-    logprobs = np.minimum(logprobs, _HIGHEST_LOGPROB)
+    logprobs = np.minimum(logprobs, HIGHEST_LOGPROB)
     with np.errstate(divide="ignore"):  # a corpus of one token has P(n) = 1, whose odds are infinite
         corpus_odds = np.log(corpus) - np.log1p(-np.minimum(corpus, 1.0))
     model_odds = logprobs - np.log(-np.expm1(logprobs))

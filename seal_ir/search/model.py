@@ -29,6 +29,7 @@ from seal_ir.lm.protocols import Generator
 from seal_ir.processes import OwnOfProcess, check_device, wait_passively
 from seal_ir.published import decode as published
 from seal_ir.records import NO_UNIGRAMS, QueryKeys
+from seal_ir.text.tokenizer import TextTokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -80,11 +81,7 @@ class LazyGenerator:
                 self._model = load_generator(self._model, self._device, self._dtype)
                 logger.info("loaded the model %s: %.1f s", self.name, time.monotonic() - started)
             generator = self._model
-        if generator.tokenizer.fingerprint != self._index.manifest.tokenizer:
-            raise ModelError(
-                f"{self._index.directory}: built with the tokenizer of {self._index.manifest.model!r}, which "
-                "is not this model's; index the collection again with --model"
-            )
+        check_tokenizer(self._index, generator.tokenizer)
         self._index.tokenizer = generator.tokenizer  # its equal: to make the index's own takes 0.1 s
         return generator
 
@@ -141,6 +138,19 @@ class LazyGenerator:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LazyGenerator:
         return LazyGenerator(deepcopy(self._index, memo), self._given, self._device, self._dtype)
+
+
+def check_tokenizer(index: Index, tokenizer: TextTokenizer) -> None:
+    """Refuse a model with another tokenizer than the index has.
+
+    Raises:
+        ModelError: it has another one.
+    """
+    if tokenizer.fingerprint != index.manifest.tokenizer:
+        raise ModelError(
+            f"{index.directory}: built with the tokenizer of {index.manifest.model!r}, which "
+            "is not this model's; index the collection again with --model"
+        )
 
 
 def _check_pickles(model: Generator) -> None:

@@ -62,27 +62,12 @@ with SealIndexer(directory) as writer:
 
 # Dies in front of a change of the file system, the how manieth it is told.
 CHANGES = """
-import os, signal, sys
+import sys
 from pathlib import Path
 from seal_ir.index.indexer import SealIndexer
 from tests.helpers import tiny
-
-left = int(sys.argv[2])
-
-def dying(call):
-    def counted(*args, **options):
-        global left
-        left -= 1
-        if left < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*args, **options)
-    return counted
-
-for module, name in (
-    (Path, "replace"), (Path, "rename"), (Path, "unlink"), (Path, "write_text"), (Path, "write_bytes"),
-    (os, "unlink"), (os, "rmdir"), (os, "fsync"), (os, "mkdir"),
-):
-    setattr(module, name, dying(getattr(module, name)))
+from tests.helpers.dying import die_before_change
+die_before_change(int(sys.argv[2]))
 with SealIndexer(Path(sys.argv[1])) as writer:
     writer.delete(["d2"])
     writer.update([tiny.DOCUMENTS[0]._replace(text="changed")])

@@ -68,27 +68,12 @@ segments.main(sys.argv[1:])
 """
 # Dies in front of a change of the file system, the how manieth it is told.
 CHANGES = """
-import os, signal, sys
+import sys
 from pathlib import Path
 from tests.helpers import tiny
+from tests.helpers.dying import die_before_change
 from tests.helpers.indexes import NEW
-
-left = int(sys.argv[2])
-
-def dying(call):
-    def counted(*args, **options):
-        global left
-        left -= 1
-        if left < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*args, **options)
-    return counted
-
-for module, name in (
-    (Path, "replace"), (Path, "rename"), (Path, "unlink"), (Path, "write_text"),
-    (os, "unlink"), (os, "rmdir"), (os, "fsync"), (os, "mkdir"),
-):
-    setattr(module, name, dying(getattr(module, name)))
+die_before_change(int(sys.argv[2]))
 tiny.build(Path(sys.argv[1]), NEW)
 """
 ENDLESS = """

@@ -51,19 +51,27 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--output", type=Path, required=True, help="folder to make; an interrupted one is gone on with")
     _add_sources(parser)
-    add(
-        "--exclude",
-        nargs="+",
-        default=[],
-        help="topics whose questions are left out: files or names",
-    )
+    add_exclude(parser)
     add("--seed", type=int, default=0, help="of all sampling (%(default)s)")
     _add_examples(parser)
     return parser
 
 
+def add_exclude(group: argparse._ActionsContainer) -> None:
+    """The option of questions that are not to be trained on."""
+    told = "topics whose questions are left out: files or names"
+    group.add_argument("--exclude", nargs="+", default=[], help=told)
+
+
+def add_judged(group: argparse._ActionsContainer, told: str, name: str = "--judged") -> None:
+    """An option of topics with judgements."""
+    two = ("TOPICS", "QRELS")
+    group.add_argument(name, nargs=2, action="append", default=[], metavar=two, help=told)
+
+
 def _add_sources(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("sources").add_argument
+    group = parser.add_argument_group("sources")
+    add = group.add_argument
     add(
         "--pairs",
         type=Path,
@@ -71,22 +79,9 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
         default=[],
         help='JSON lines {"question", "positive_ids"} (with --input), DPR\'s JSON, or KILT\'s JSON lines',
     )
-    add(
-        "--judged",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("TOPICS", "QRELS"),
-        help="questions and judged passages, files or names (with --input); may come several times",
-    )
-    add(
-        "--distant",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("TOPICS", "QRELS"),
-        help="the same, but the judgements are guesses; the model is told so by another marker",
-    )
+    add_judged(group, "questions and judged passages, files or names (with --input); may come several times")
+    told = "the same, but the judgements are guesses; the model is told so by another marker"
+    add_judged(group, told, "--distant")
     add("--collection", default="JsonCollection", help=f"of --input: {', '.join(collection_kinds())}")
     add("--input", type=Path, help="collection with the passages: file or folder")
     add("--knowledge-source", type=Path, help="KILT's knowledge source, for KILT's files in --pairs")

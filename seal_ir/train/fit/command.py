@@ -37,11 +37,19 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_training(parser: argparse.ArgumentParser) -> None:
     defaults = FitOptions()
-    add = parser.add_argument_group("training").add_argument
+    group = parser.add_argument_group("training")
+    add_updates(group, defaults)
+    add = group.add_argument
+    add("--accumulate", type=int, default=defaults.accumulate, help="batches an update (%(default)s)")
+    add("--seed", type=int, default=defaults.seed, help="of all that is random (%(default)s)")
+
+
+def add_updates(group: argparse._ArgumentGroup, defaults: FitOptions) -> None:
+    """Options of all that trains: how many updates, how large, of what."""
+    add = group.add_argument
     add("--steps", type=int, default=defaults.steps, help="updates (%(default)s)")
     add("--lr", type=float, dest="learning_rate", default=defaults.learning_rate, help="(%(default)s)")
     add("--warmup", type=int, default=defaults.warmup, help="steps, at most half of all (%(default)s)")
-    add("--accumulate", type=int, default=defaults.accumulate, help="batches an update (%(default)s)")
     add(
         "--lora",
         type=int,
@@ -53,7 +61,6 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     )
     add("--bf16", action="store_true", help="compute in bfloat16; frozen weights are kept in it")
     add("--clip", type=float, default=defaults.clip, help="largest norm of the gradient (%(default)s)")
-    add("--seed", type=int, default=defaults.seed, help="of all that is random (%(default)s)")
     add("--save-steps", type=int, default=defaults.save_steps, help="between checkpoints (%(default)s)")
     add("--log-steps", type=int, default=defaults.log_steps, help="between lines of progress (%(default)s)")
 
@@ -73,7 +80,8 @@ def _add_batches(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_dev(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("measuring on the way").add_argument
+    group = parser.add_argument_group("measuring on the way")
+    add = group.add_argument
     add("--dev-data", type=Path, help="training set for the dev loss; default: 256 pairs held out of --data")
     add("--eval-steps", type=int, default=FitOptions().eval_steps, help="between dev losses (%(default)s)")
     add(
@@ -82,6 +90,12 @@ def _add_dev(parser: argparse.ArgumentParser) -> None:
         help="end after so many dev losses in a row that are no better than the best one, and write "
         "that one's weights (paper: 5); default: train all steps and write the last weights",
     )
+    add_dev_retrieval(group)
+
+
+def add_dev_retrieval(group: argparse._ArgumentGroup) -> None:
+    """Options of the dev retrieval metric."""
+    add = group.add_argument
     add("--dev-index", type=Path, help="index to search for the dev retrieval metric")
     add("--dev-topics", help="its questions: file or name")
     add("--dev-qrels", help="their relevant passages: file or name, for dev_retrieval_hits@k")

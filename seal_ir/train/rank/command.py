@@ -13,13 +13,13 @@ from seal_ir.errors import UsageError
 from seal_ir.formats.io.outputs import check_parents
 from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_topics
 from seal_ir.lm.device import use_threads
-from seal_ir.train.data.command import judged_files
-from seal_ir.train.fit.command import check_installed, dev_source
+from seal_ir.train.data.command import add_exclude, add_judged, judged_files
+from seal_ir.train.fit.command import add_dev_retrieval, add_updates, check_installed, dev_source
 from seal_ir.train.fit.options import FitOptions
 from seal_ir.train.rank.options import LOSSES, RankOptions
 from seal_ir.train.rank.questions import QuestionSources
 
-_STEPS, _RATE, _WARMUP, _CLIP, _SAVE = 700, 3e-4, 50, 1.0, 100
+_DEFAULTS = FitOptions(steps=700, learning_rate=3e-4, warmup=50, clip=1.0, save_steps=100)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -44,23 +44,17 @@ def _parser() -> argparse.ArgumentParser:
     add_threads(parser, "of torch")
     _add_questions(parser)
     _add_ranking(parser)
-    _add_training(parser)
-    _add_dev(parser)
+    add_updates(parser.add_argument_group("training"), _DEFAULTS)
+    add_dev_retrieval(parser.add_argument_group("measuring on the way"))
     return parser
 
 
 def _add_questions(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("questions").add_argument
+    group = parser.add_argument_group("questions")
+    add = group.add_argument
     add("--pairs", type=Path, nargs="+", default=[], help='JSON lines {"question", "positive_ids"}')
-    add(
-        "--judged",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("TOPICS", "QRELS"),
-        help="questions and judged passages, files or names; may come several times",
-    )
-    add("--exclude", nargs="+", default=[], help="topics whose questions are left out: files or names")
+    add_judged(group, "questions and judged passages, files or names; may come several times")
+    add_exclude(group)
     add(
         "--answers",
         nargs="+",
@@ -92,37 +86,6 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
     add("--margin", type=float, default=defaults.margin, help="of --loss margin, in units (%(default)s)")
     add("--generation", type=float, default=defaults.generation, help="share of text's loss (%(default)s)")
     add("--seed", type=int, default=defaults.seed, help="of all that is random (%(default)s)")
-
-
-def _add_training(parser: argparse.ArgumentParser) -> None:
-    defaults = FitOptions()
-    add = parser.add_argument_group("training").add_argument
-    add("--steps", type=int, default=_STEPS, help="updates (%(default)s)")
-    add("--lr", type=float, dest="learning_rate", default=_RATE, help="(%(default)s)")
-    add("--warmup", type=int, default=_WARMUP, help="steps, at most half of all (%(default)s)")
-    add(
-        "--lora",
-        type=int,
-        nargs="?",
-        const=16,
-        default=0,
-        metavar="RANK",
-        help="train an adapter instead of all weights; that of the default model has rank 16",
-    )
-    add("--bf16", action="store_true", help="compute in bfloat16; frozen weights are kept in it")
-    add("--clip", type=float, default=_CLIP, help="largest norm of the gradient (%(default)s)")
-    add("--save-steps", type=int, default=_SAVE, help="between checkpoints, to whole rounds (%(default)s)")
-    add("--log-steps", type=int, default=defaults.log_steps, help="between lines of progress (%(default)s)")
-
-
-def _add_dev(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("measuring on the way").add_argument
-    add("--dev-index", type=Path, help="index to search for the dev retrieval metric")
-    add("--dev-topics", help="its questions: file or name")
-    add("--dev-qrels", help="their relevant passages: file or name")
-    add("--dev-answers", help="their answers: file or name")
-    add("--dev-queries", type=int, default=100, help="how many of them (%(default)s)")
-    add("--dev-steps", type=int, help="between retrievals; default: only before and after training")
 
 
 def main(arguments: list[str]) -> int:

@@ -11,7 +11,12 @@ from seal_ir.errors import InputError
 from seal_ir.formats.io.json_records import answers_of, json_records, text_of
 from seal_ir.formats.io.jsonlines import sound
 from seal_ir.formats.runs.trec import read_run
-from seal_ir.formats.topics.questions import judged_questions, paired_questions, question_words
+from seal_ir.formats.topics.questions import (
+    excluded_questions,
+    judged_questions,
+    paired_questions,
+    question_words,
+)
 from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.reader import Index
 
@@ -64,7 +69,7 @@ def read_questions(sources: QuestionSources, index: Index) -> list[RankQuestion]
     """
     texts: dict[str, str] = {}
     positives: dict[str, set[int]] = {}
-    excluded = {question_words(query.text) for path in sources.exclude for query in read_topics(path)}
+    excluded = excluded_questions(sources.exclude)
     left_out: set[str] = set()
     n_absent = 0
     for question, docid in _known(sources):

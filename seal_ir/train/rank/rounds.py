@@ -21,6 +21,7 @@ from seal_ir.index.value_lengths import fitted
 from seal_ir.lm.protocols import Generator, Tokens
 from seal_ir.rank.ranker import Streams, rank
 from seal_ir.records import QueryKeys
+from seal_ir.train.data.examples import ExampleOptions
 from seal_ir.train.data.spans import biased_spans
 from seal_ir.train.fit.trees import Encoded
 from seal_ir.train.rank.batch import Reading, items_of, reading
@@ -29,7 +30,7 @@ from seal_ir.train.rank.loss import Items
 from seal_ir.train.rank.options import RankOptions
 from seal_ir.train.rank.questions import RankQuestion
 
-_SPAN_WORDS, _TEMPERATURE = 10, 1.0  # as `train data` draws them
+_SPANS = ExampleOptions(spans=1)  # drawn as `train data` does
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,9 @@ class Rounds:
         positives = _draw(question.positives, options.positives, rng)
         negatives = _draw(question.negatives, options.run_hits, rng)
         document = self._index.documents([positives[int(rng.integers(len(positives)))]])[0]
-        spans = biased_spans(question.text, document.text, 1, _SPAN_WORDS, _TEMPERATURE, rng)
+        spans = biased_spans(
+            question.text, document.text, _SPANS.spans, _SPANS.span_words, _SPANS.temperature, rng
+        )
         span = tuple(generator.tokenizer.encode_fields(spans)[0]) if spans else ()
         return _Asked(question, positives, negatives, span, keys, self._hits(keys))
 

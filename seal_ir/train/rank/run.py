@@ -12,12 +12,13 @@ import torch
 from transformers import set_seed
 
 from seal_ir.config import SearchConfig
-from seal_ir.errors import ModelError, UsageError
+from seal_ir.errors import UsageError
 from seal_ir.formats.io.disk import writing
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import opened
 from seal_ir.lm.load import wire
 from seal_ir.lm.protocols import Generator
+from seal_ir.search.model import check_tokenizer
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES
 from seal_ir.text.pretrained import find_model, load_description, load_tokenizer
 from seal_ir.train.fit.checkpoints import CHECKPOINTS, checkpoint_of
@@ -122,11 +123,7 @@ class _Session:
         self.questions = read_questions(plan.sources, self.index)
         set_seed(plan.rank.seed)
         self.tokenizer = load_tokenizer(self.files)
-        if self.tokenizer.fingerprint != self.index.tokenizer.fingerprint:
-            raise ModelError(
-                f"{plan.index}: built with the tokenizer of {self.index.manifest.model!r}, which is not that"
-                f" of {plan.model}; index the collection again with --model"
-            )
+        check_tokenizer(self.index, self.tokenizer)
         self.network, self.wrapper = load_trainable(self.files, options.lora, half=options.bf16)
         family = SEQ2SEQ if self.network.config.is_encoder_decoder else CAUSAL
         self.description = load_description(self.files) or TEMPLATES[family]

@@ -6,15 +6,15 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from seal_ir.rank.weights import HIGHEST_LOGPROB
 from seal_ir.train.rank.evidence import Evidence, Weighing
 
-_HIGHEST_LOGPROB = -(2.0**-24)  # as rank/weights.py
 _NOT_COUNTED = -1e9
 
 
 def log_odds(logprobs: torch.Tensor, counts: torch.Tensor, weighing: Weighing) -> torch.Tensor:
     """Weights w(n, q) >= 0, as `seal_ir.rank.weights.log_odds`; float64 [n]."""
-    logprobs = logprobs.double().clamp(max=_HIGHEST_LOGPROB)
+    logprobs = logprobs.double().clamp(max=HIGHEST_LOGPROB)
     corpus = (counts.double() + weighing.smoothing) / (weighing.n_tokens + weighing.smoothing)
     corpus_odds = torch.log(corpus) - torch.log1p(-corpus.clamp(max=1.0))
     return functional.relu(logprobs - torch.log(-torch.expm1(logprobs)) - corpus_odds)
