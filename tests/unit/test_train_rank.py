@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from seal_ir import SealSearcher
+from seal_ir import SealIndexer, SealSearcher
 from seal_ir.config import DecodeConfig, RankConfig, SearchConfig, preset
 from seal_ir.index.reader import Index
 from seal_ir.lm.load import load_model
@@ -28,7 +28,7 @@ from seal_ir.train.rank.options import RankOptions
 from seal_ir.train.rank.questions import QuestionSources, RankQuestion, read_questions
 from seal_ir.train.rank.rounds import Rounds, Step
 from seal_ir.train.rank.scores import cross_entropy, margin, scores
-from tests.helpers import tiny, training
+from tests.helpers import stub, tiny, training
 from tests.helpers.commands import Result, Runner, assert_fault
 from tests.helpers.training import report
 
@@ -357,3 +357,10 @@ def test_the_ranker_scores_given_documents_as_it_ranks_them(index: Path, fitted:
     assert ranked
     for item in ranked:
         assert known.scores[item.document] == pytest.approx(item.score, abs=1e-9)
+
+
+def test_an_index_of_another_tokenizer_is_refused(train: Train, tmp_path: Path) -> None:
+    with SealIndexer(tmp_path / "index", stub.word_tokenizer(["Paris", "London"])) as writer:
+        writer.add([Document("r0", "", "Paris London")])
+    result = train(tmp_path / "out", "--index", tmp_path / "index")
+    assert_fault(result, 1, "which is not this model's; index the collection again with --model")
