@@ -7,19 +7,14 @@ Substrings as Document Identifiers", NeurIPS 2022 (arXiv 2204.10628); docs/scori
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from seal_ir.arguments import check_least, instance
 from seal_ir.errors import UsageError, shown
 from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 # Titles and fields are written to their ends, which costs nothing where they are shorter; this much at most.
 # The longest title of 319,802 passages of Wikipedia has 36 tokens.
@@ -28,7 +23,6 @@ DEFAULT_PRESET = "balanced"  # the best buy on dev questions (docs/frontier.md)
 DEFAULT_BATCH_SIZE = 8  # queries decoded together; larger batches gain little on a CPU
 _KINDS = (BODY, TITLE, QUERY, UNIGRAM)
 _BY_KIND = ("query_scale", "query_trust", "unigram_scale")
-T = TypeVar("T", bound="DataclassInstance")
 
 
 def _finite(config: object, name: str) -> None:
@@ -294,64 +288,6 @@ def chosen(name: str, config: SearchConfig | None) -> SearchConfig:
     return preset(name) if config is None else instance(config, SearchConfig, "config")
 
 
-def tables_of(path: Path) -> dict[str, dict[str, Any]]:
-    """The tables of a TOML file of settings: `[decode]`, `[rank]` and `[fusion]`, as far as it has them.
-
-    Raises:
-        UsageError: the file cannot be read, or holds something else.
-    """
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{path}: cannot read settings: {error}") from error
-    except ValueError as error:  # Python's limit on the digits of an integer
-        raise UsageError(f"{path}: cannot read settings: a number has thousands of digits") from error
-    unknown = sorted(set(tables) - {"decode", "rank", "fusion"})
-    if unknown:
-        raise UsageError(
-            f"{path}: unknown table {unknown[0]!r}; settings live in [decode], [rank] and [fusion]"
-        )
-    for name, table in tables.items():
-        if not isinstance(table, dict):
-            raise UsageError(f"{path}: {name} = {table!r} must be a table, [{name}]")
-    return tables
-
-
-def from_toml(path: Path, base: SearchConfig) -> SearchConfig:
-    """`base` with the values of the `[decode]` and `[rank]` tables of a TOML file.
-
-    Raises:
-        UsageError: the file cannot be read, or names a setting that does not exist.
-    """
-    tables = tables_of(path)
-    try:
-        return replace(
-            base,
-            decode=updated(base.decode, tables.get("decode", {})),
-            rank=updated(base.rank, tables.get("rank", {})),
-        )
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from error
-
-
-def configured(
-    name: str, settings: Path | None = None, *, beam: int | None = None, rescore: bool = False
-) -> SearchConfig:
-    """A preset, changed by a TOML file, and that by the options of a command.
-
-    Raises:
-        UsageError: as `preset` and `from_toml`, or the beam is less than 1.
-    """
-    config = preset(name)
-    if settings:
-        config = from_toml(settings, config)
-    if beam is not None:
-        config = replace(config, decode=replace(config.decode, beam=beam))
-    if rescore:
-        config = replace(config, decode=replace(config.decode, rescore=True))
-    return config
-
-
 def covering(configs: list[SearchConfig]) -> DecodeConfig:
     """Decoding settings whose keys serve every one of `configs`, so that one decoding does for all.
 
@@ -377,26 +313,3 @@ def covering(configs: list[SearchConfig]) -> DecodeConfig:
         stop=all(decode.stop for decode in decodes),
         **{name: max(getattr(decode, name) for decode in decodes) for name in most},
     )
-
-
-def updated(config: T, values: Mapping[str, Any]) -> T:
-    """Settings with values from a TOML table over them.
-
-    Raises:
-        UsageError: a name is unknown, or a value means nothing.
-    """
-    names = {field.name: field for field in fields(config)}
-    for name, value in values.items():
-        if name not in names:
-            raise UsageError(f"unknown setting {name!r}; known are {', '.join(names)}")
-        default = getattr(config, name)
-        expected = (int, float) if isinstance(default, float) else type(default)
-        if isinstance(default, tuple):
-            expected = list
-        if not isinstance(value, expected) or (isinstance(value, bool) and not isinstance(default, bool)):
-            kind = "list" if expected is list else type(default).__name__
-            raise UsageError(f"{name} = {value!r} must be a {kind}")
-    frozen: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
-    }
-    return replace(config, **frozen)

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from seal_ir.command import Progress, run
-from seal_ir.config import configured
+from seal_ir.config_files import configured
 from seal_ir.decode.prompts import CutQueries
 from seal_ir.encode.options import parse
 from seal_ir.encode.vectors import useful, vector

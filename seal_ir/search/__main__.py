@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seal_ir.command import Progress, run
-from seal_ir.config import SearchConfig, configured, covering
+from seal_ir.config import SearchConfig, covering
+from seal_ir.config_files import configured
 from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import atomic_writer, listed, utf8

@@ -20,7 +20,8 @@ from seal_ir.command import (
     add_threads,
     check_options,
 )
-from seal_ir.config import DEFAULT_BATCH_SIZE, DEFAULT_PRESET, PRESETS, SearchConfig, tables_of, updated
+from seal_ir.config import DEFAULT_BATCH_SIZE, DEFAULT_PRESET, PRESETS, SearchConfig
+from seal_ir.config_files import tables_of, updated
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import read_ids
 from seal_ir.formats.io.files import is_file, shown, utf8

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from seal_ir.arrays import Doubles
 from seal_ir.command import CommandParser, add_threads, check_options, run
-from seal_ir.config import DEFAULT_PRESET, PRESETS, SearchConfig, configured, preset
+from seal_ir.config import DEFAULT_PRESET, PRESETS, SearchConfig, preset
+from seal_ir.config_files import configured
 from seal_ir.errors import UsageError, shown
 from seal_ir.eval.answers import REGEX, TOKENS
 from seal_ir.eval.measures import Column, need_answers, parse_measures

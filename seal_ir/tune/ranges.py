@@ -10,7 +10,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seal_ir.config import RankConfig, updated
+from seal_ir.config import RankConfig
+from seal_ir.config_files import updated
 from seal_ir.errors import UsageError, shown
 from seal_ir.search.fusion import Fusion
 

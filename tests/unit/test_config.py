@@ -10,15 +10,8 @@ from typing import Any
 
 import pytest
 
-from seal_ir.config import (
-    PRESETS,
-    DecodeConfig,
-    RankConfig,
-    SearchConfig,
-    covering,
-    from_toml,
-    preset,
-)
+from seal_ir.config import PRESETS, DecodeConfig, RankConfig, SearchConfig, covering, preset
+from seal_ir.config_files import from_toml
 from seal_ir.errors import UsageError
 from seal_ir.records import BODY, QUERY, TITLE
 

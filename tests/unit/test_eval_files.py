@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.config import configured
+from seal_ir.config_files import configured
 from seal_ir.encode.options import parse
 from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce.costs import LABELS

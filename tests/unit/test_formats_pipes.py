@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 import zstandard
 
-from seal_ir.config import from_toml, preset
+from seal_ir.config import preset
+from seal_ir.config_files import from_toml
 from seal_ir.convert.nq_examples import example_files, read_examples
 from seal_ir.convert.overlap import read_overlap
 from seal_ir.errors import InputError

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.config import from_toml, preset
+from seal_ir.config import preset
+from seal_ir.config_files import from_toml
 from seal_ir.errors import InputError, SealError
 from seal_ir.eval.rankings import read_rankings
 from seal_ir.formats.collections.collection import Collection, ReadOptions, read_ids

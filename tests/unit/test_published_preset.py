@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from seal_ir import SealSearcher
-from seal_ir.config import PRESETS, DecodeConfig, RankConfig, SearchConfig, covering, from_toml, preset
+from seal_ir.config import PRESETS, DecodeConfig, RankConfig, SearchConfig, covering, preset
+from seal_ir.config_files import from_toml
 from seal_ir.decode.beam import decode
 from seal_ir.errors import UsageError
 from seal_ir.index.reader import Index

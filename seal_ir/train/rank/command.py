@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from seal_ir.command import CommandParser, add_threads, check_options, settings_of
-from seal_ir.config import DEFAULT_PRESET, PRESETS, configured
+from seal_ir.config import DEFAULT_PRESET, PRESETS
+from seal_ir.config_files import configured
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.outputs import check_parents
 from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_topics

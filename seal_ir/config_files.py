@@ -1,0 +1,98 @@
+"""Settings of a search from TOML files and the options of a command, over those of a preset."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from seal_ir.config import SearchConfig, preset
+from seal_ir.errors import UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
+
+
+def tables_of(path: Path) -> dict[str, dict[str, Any]]:
+    """The tables of a TOML file of settings: `[decode]`, `[rank]` and `[fusion]`, as far as it has them.
+
+    Raises:
+        UsageError: the file cannot be read, or holds something else.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path}: cannot read settings: {error}") from error
+    except ValueError as error:  # Python's limit on the digits of an integer
+        raise UsageError(f"{path}: cannot read settings: a number has thousands of digits") from error
+    unknown = sorted(set(tables) - {"decode", "rank", "fusion"})
+    if unknown:
+        raise UsageError(
+            f"{path}: unknown table {unknown[0]!r}; settings live in [decode], [rank] and [fusion]"
+        )
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            raise UsageError(f"{path}: {name} = {table!r} must be a table, [{name}]")
+    return tables
+
+
+def from_toml(path: Path, base: SearchConfig) -> SearchConfig:
+    """`base` with the values of the `[decode]` and `[rank]` tables of a TOML file.
+
+    Raises:
+        UsageError: the file cannot be read, or names a setting that does not exist.
+    """
+    tables = tables_of(path)
+    try:
+        return replace(
+            base,
+            decode=updated(base.decode, tables.get("decode", {})),
+            rank=updated(base.rank, tables.get("rank", {})),
+        )
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+def configured(
+    name: str, settings: Path | None = None, *, beam: int | None = None, rescore: bool = False
+) -> SearchConfig:
+    """A preset, changed by a TOML file, and that by the options of a command.
+
+    Raises:
+        UsageError: as `preset` and `from_toml`, or the beam is less than 1.
+    """
+    config = preset(name)
+    if settings:
+        config = from_toml(settings, config)
+    if beam is not None:
+        config = replace(config, decode=replace(config.decode, beam=beam))
+    if rescore:
+        config = replace(config, decode=replace(config.decode, rescore=True))
+    return config
+
+
+def updated(config: T, values: Mapping[str, Any]) -> T:
+    """Settings with values from a TOML table over them.
+
+    Raises:
+        UsageError: a name is unknown, or a value means nothing.
+    """
+    names = {field.name: field for field in fields(config)}
+    for name, value in values.items():
+        if name not in names:
+            raise UsageError(f"unknown setting {name!r}; known are {', '.join(names)}")
+        default = getattr(config, name)
+        expected = (int, float) if isinstance(default, float) else type(default)
+        if isinstance(default, tuple):
+            expected = list
+        if not isinstance(value, expected) or (isinstance(value, bool) and not isinstance(default, bool)):
+            kind = "list" if expected is list else type(default).__name__
+            raise UsageError(f"{name} = {value!r} must be a {kind}")
+    frozen: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+    }
+    return replace(config, **frozen)
