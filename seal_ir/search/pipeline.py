@@ -143,10 +143,17 @@ class QueryPipeline:
         """The same over some documents only; it shares the model and the texts that were read.
 
         Raises:
-            UsageError: the filter was made for another index or another generation of it.
+            UsageError: the filter was made for another index or another generation of it, or `stop` goes by
+                other counts than the weights.
         """
         narrowed, snapshot = copy(self), self._snapshot
         view = instance(allowed, Filter, "filter").view_of(snapshot.index)
+        if self.config.decode.stop and view.counts == "collection":
+            # Two n-grams that occur equally often within the filter may not in the whole collection.
+            raise UsageError(
+                "stop is on, and goes by what occurs within the filter; leave it off, or let the filter's"
+                " counts weigh keys, too (counts='filter', --filter-counts filter)"
+            )
         narrowed._snapshot = _Snapshot(view, snapshot.model, snapshot.streams)
         return narrowed
 

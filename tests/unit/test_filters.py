@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from seal_ir.config import PRESETS
 from seal_ir.errors import ArgumentError, IndexDirError, InputError, SealError, UsageError
 from seal_ir.formats.collections.stored import stored_fields
 from seal_ir.index.builder import BuildOptions
@@ -138,6 +140,16 @@ def test_unknown_ids_may_be_skipped(tiny_index: Path) -> None:
     for option in ({"missing": "ignore"}, {"counts": "both"}):
         with pytest.raises(UsageError, match="choose one of"):
             searcher.make_filter(["d1"], **option)  # type: ignore[arg-type]
+
+
+def test_stopping_goes_by_the_counts_of_the_weights_or_not_at_all(tiny_index: Path, stubbed: Stubbed) -> None:
+    base = PRESETS["balanced"]
+    config = replace(base, decode=replace(base.decode, stop=True))
+    searcher = SealSearcher(tiny_index, config=config)
+    with pytest.raises(UsageError, match="stop is on, and goes by what occurs within the filter"):
+        searcher.search(QUERY, filter=["d1"])
+    assert stubbed.loaded == []
+    searcher.search(QUERY, filter=searcher.make_filter(["d1"], counts="filter"))
 
 
 def test_a_view_is_pickled_with_its_index(tiny_index: Path) -> None:
