@@ -81,27 +81,39 @@ class FieldEncoder:
         """The fields of texts, in their order."""
         if self._starts is None:
             return self._as_wholes(texts)
-        parts = [text.split(" ") for text in texts]
         find, asked = self._known.__getitem__, self._known.asked
         fields: list[Field] = []
-        unfinished: list[int] = []
+        unfinished: list[tuple[int, list[str], list[bytes]]] = []
         new: set[str] = set()
-        for at, words in enumerate(parts):
-            fields.append(Field(b"".join(map(find, words)), exact=True))
+        for at, text in enumerate(texts):
+            words = text.split(" ")
+            found = list(map(find, words))
             if asked:
-                unfinished.append(at)
+                unfinished.append((at, words, found))
                 new.update(asked)
                 asked.clear()
+            fields.append(Field(b"".join(found), exact=True))
         odd = {word for word in new if self._is_odd(word)}
         new -= odd
         self._learn(list(new), self._starts)
-        wholes = [at for at in unfinished if not odd.isdisjoint(parts[at])]
+        wholes = []
+        for at, words, found in unfinished:
+            if odd and not odd.isdisjoint(words):
+                wholes.append(at)
+            else:
+                fields[at] = Field(b"".join(self._completed(words, found)), exact=True)
         for at, field in zip(wholes, self._as_wholes([texts[at] for at in wholes]), strict=True):
             fields[at] = field
-        for at in set(unfinished).difference(wholes):
-            fields[at] = Field(b"".join(map(find, parts[at])), exact=True)
         self._forget(new)
         return fields
+
+    def _completed(self, words: list[str], found: list[bytes]) -> list[bytes]:
+        """`found` with the symbols of the words that were not known then: no word has none."""
+        at = -1
+        for _ in range(found.count(b"")):
+            at = found.index(b"", at + 1)
+            found[at] = self._known[words[at]]
+        return found
 
     def _as_wholes(self, texts: Sequence[str]) -> list[Field]:
         """Fields by the tokenizer alone, which is asked for the texts again."""
