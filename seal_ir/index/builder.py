@@ -30,6 +30,7 @@ from seal_ir.index.workers import Workers
 from seal_ir.records import Document
 from seal_ir.text.symbols import MAX_FURTHER
 from seal_ir.text.tokenizer import TextTokenizer
+from seal_ir.text.words import FieldEncoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +108,8 @@ def build_index(
     budget.check()
     try:
         with building(directory) as working:
-            segments = _build_segments(
-                tokenised(documents, tokenizer, options.fields, progress), working, budget, options, progress
-            )
+            items = tokenised(documents, FieldEncoder(tokenizer), options.fields, progress)
+            segments = _build_segments(items, working, budget, options, progress)
             if not segments:
                 raise InputError("no documents to index: every one was empty, malformed or left out")
             path = working / tokenizer_name(tokenizer.fingerprint)

@@ -43,8 +43,10 @@ class TextTokenizer:
         self.definition = json_line(_canonical(pieces), sort_keys=True)
         self.fingerprint = hashlib.sha256(self.definition.encode()).hexdigest()
         self._tokenizer = Tokenizer.from_str(self.definition)
-        self._n_vocabulary = max(self._tokenizer.get_vocab().values()) + 1
-        self._ids_by_name: dict[str, int] = self._tokenizer.get_vocab() | special
+        self.vocabulary: dict[str, int] = self._tokenizer.get_vocab()
+        """Ids of the tokens that text can get, by their names."""
+        self._n_vocabulary: int = max(self.vocabulary.values()) + 1
+        self._ids_by_name: dict[str, int] = self.vocabulary | special
         self.affixes = _affixes(definition)
         """Special ids that the model expects before and after an input, e.g. BART's `<s>` and `</s>`."""
         self._prefix = " " if _is_byte_level(pieces) else ""

@@ -13,6 +13,7 @@ from seal_ir.formats.collections.passages import TEXT_KEYS, Record
 from seal_ir.formats.collections.stored import StoredFields
 from seal_ir.formats.io.files import iter_lines, shown
 from seal_ir.formats.io.jsonlines import Malformed
+from seal_ir.formats.io.watched import fraction_read, watched
 from seal_ir.records import Document
 
 Duplicates = Literal["error", "first", "last"]
@@ -125,6 +126,7 @@ class Collection:
             )
         self.kind = kind
         self.paths, self.note = KINDS[kind].find(path)
+        self._watched = watched(self.paths)
         self.empty_ids: list[str] = []
         self.faults: list[str] = []
         self.missing_ids = 0
@@ -141,6 +143,10 @@ class Collection:
         if self._counts is None:
             raise ValueError("a collection has counts only after a complete pass over it")
         return self._counts
+
+    def fraction_read(self) -> float | None:
+        """How much of its bytes the pass that goes on has read, from 0 to 1; None where that is not known."""
+        return fraction_read(self._watched)
 
     def __iter__(self) -> Iterator[Document]:
         """Documents to index, one at a time.
@@ -174,7 +180,8 @@ class Collection:
 
     def _records(self) -> Iterator[tuple[Path, int, Record]]:
         kind, options = KINDS[self.kind], self._options
-        for path in self.paths:
+        self._watched = watched(self.paths)
+        for path in self._watched:
             asked = {"keep_raw": options.keep_raw, "fields": options.fields, "stored": options.stored}
             for line, record in kind.records(path, **asked):
                 yield path, line, record
