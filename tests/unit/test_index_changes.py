@@ -16,7 +16,7 @@ import pytest
 
 import seal_ir
 from seal_ir.errors import ArgumentError, IndexDirError, InputError, ModelError, SealError, UsageError
-from seal_ir.index import committing, documents, parts, tiers
+from seal_ir.index import committing, document_writing, parts, tiers
 from seal_ir.index.builder import BuildOptions
 from seal_ir.index.directory import LOCK
 from seal_ir.index.engine import EngineSpec
@@ -277,14 +277,14 @@ def test_a_disk_that_fills_while_documents_are_added_or_merged(
 ) -> None:
     before = content(directory)
     with monkeypatch.context() as patch:
-        patch.setattr(documents, "TableWriter", _full)
+        patch.setattr(document_writing, "TableWriter", _full)
         with pytest.raises(IndexDirError, match="No space left on device"), SealIndexer(directory) as writer:
             writer.add([NEW])
     assert content(directory) == before
     with SealIndexer(directory) as writer:
         writer.add([NEW])
     with monkeypatch.context() as patch:
-        patch.setattr(documents, "TableWriter", _full)
+        patch.setattr(document_writing, "TableWriter", _full)
         with pytest.raises(IndexDirError, match="No space left on device"), SealIndexer(directory) as writer:
             writer.merge()
     assert ids(directory) == [*OLD, "new"]
