@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seal_ir.arrays import Bools, Doubles, Ints, rank_in_group
+from seal_ir.arrays import Bools, Doubles, Ints
 from seal_ir.config import DecodeConfig
+from seal_ir.decode.hypotheses import rank_in_group
 
 _MARGIN = 1e-9  # nats; far more than rounding, far less than what tells n-grams apart
 
