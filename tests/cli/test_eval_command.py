@@ -13,6 +13,7 @@ import pytest
 
 from seal_ir.errors import InputError, SealError, UsageError
 from seal_ir.eval.__main__ import main
+from tests.helpers.commands import Runner
 from tests.helpers.evaluating import run_file, table
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +21,7 @@ DEMO = ROOT / "collections" / "demo"
 
 
 def eval_command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The finished command."""
+    """The finished command, in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "seal_ir.eval", *map(str, arguments)],
         capture_output=True,
@@ -92,12 +93,12 @@ def test_nothing_heavy_is_loaded() -> None:
     ],
 )
 def test_faults_are_one_line_and_have_exit_codes(
-    demo_run: Path, arguments: list[str], code: int, message: str
+    call: Runner, demo_run: Path, arguments: list[str], code: int, message: str
 ) -> None:
-    done = eval_command("--run", demo_run, *arguments)
-    assert (done.returncode, done.stdout) == (code, "")
-    assert re.search(message, done.stderr.splitlines()[-1])
-    assert "Traceback" not in done.stderr
+    done = call(main, "--run", demo_run, *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert re.search(message, done.err.splitlines()[-1])
+    assert "Traceback" not in done.err
 
 
 def test_json_alone_on_stdout(demo_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,17 +133,17 @@ def test_b1_topics_without_results(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "2 judged, 1 in run, 1 missing" in err
 
 
-def test_i13_an_empty_run_beside_a_good_one_is_a_row_of_zeros(tmp_path: Path) -> None:
+def test_i13_an_empty_run_beside_a_good_one_is_a_row_of_zeros(call: Runner, tmp_path: Path) -> None:
     good, empty = run_file(tmp_path, "1 Q0 a 1 1.0 t\n", "good.trec"), run_file(tmp_path, "", "empty.trec")
     qrels = run_file(tmp_path, "1 0 a 1\n2 0 b 1\n", "q.trec")
-    done = eval_command("--run", good, empty, "--qrels", qrels, "--measures", "Rprec", "--baseline", "good")
-    assert done.returncode == 0
-    assert [line.split()[:2] for line in done.stdout.splitlines()[1:3]] == [
+    done = call(main, "--run", good, empty, "--qrels", qrels, "--measures", "Rprec", "--baseline", "good")
+    assert done.code == 0
+    assert [line.split()[:2] for line in done.out.splitlines()[1:3]] == [
         ["good", "0.5000"],
         ["empty", "0.0000"],
     ]
-    assert f"{empty}: the run is empty; every topic counts as one without results" in done.stderr
-    assert "check that ids" not in done.stderr
+    assert f"{empty}: the run is empty; every topic counts as one without results" in done.err
+    assert "check that ids" not in done.err
 
 
 @pytest.fixture
@@ -245,7 +246,7 @@ def test_b6_regular_expressions(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize("regex", [True, False])
 def test_i4_answers_that_match_any_text_or_none_are_left_out_with_a_warning(
-    tmp_path: Path, regex: bool
+    call: Runner, tmp_path: Path, regex: bool
 ) -> None:
     corpus = run_file(tmp_path, '{"id": "a", "contents": "some words here"}\n', "c.jsonl")
     given = {"1": ["zzz", " "], "2": ["\u200b", "\ufeff"], "3": ["words"]}
@@ -255,12 +256,12 @@ def test_i4_answers_that_match_any_text_or_none_are_left_out_with_a_warning(
     answers = run_file(tmp_path, "\n".join(lines), "a.jsonl")
     run = run_file(tmp_path, "".join(f"{qid} Q0 a 1 1.0 t\n" for qid in given))
     arguments = ("--run", run, "--answers", answers, "--input", corpus, "--measures", "AnswerAccuracy@1")
-    done = eval_command(*arguments, *(["--regex"] if regex else []))
-    assert done.returncode == 0
-    assert done.stdout.splitlines()[1].split() == ["run", "0.3333"]
-    assert "over all 3 topics (2 have answers)" in done.stdout
+    done = call(main, *arguments, *(["--regex"] if regex else []))
+    assert done.code == 0
+    assert done.out.splitlines()[1].split() == ["run", "0.3333"]
+    assert "over all 3 topics (2 have answers)" in done.out
     n_left_out = 4 if regex else 3
-    assert done.stderr.splitlines()[:2] == [
+    assert done.err.splitlines()[:2] == [
         f"{answers}: {n_left_out} answers of 2 topics match any text or none, and were left out: topics 1, 2",
         f"{answers}: 1 of 3 topics have no answer to look for: topics 2",
     ]
