@@ -18,7 +18,7 @@ import numpy as np
 from seal_ir.arrays import Floats, Ints
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.constraint import Constraint, CostRule
-from seal_ir.decode.hypotheses import Beams, Candidates
+from seal_ir.decode.hypotheses import Beams, Candidates, rank_in_group
 from seal_ir.decode.prompts import Cut, make_prompt, note_cut, room_for
 from seal_ir.decode.query_ngrams import Forced, Scored, extended, extensions_of, forced_roots, placed
 from seal_ir.decode.stopping import Stopping
@@ -94,7 +94,7 @@ def decode(
     found = _first_unigrams(index, first, bodies, config.unigrams)
     unigrams = {jobs[row].query: of_row for row, of_row in zip(bodies.tolist(), found, strict=True)}
     texts = [(row, jobs[row].text) for row in bodies.tolist()]
-    stopping = Stopping.of(config, index.n_tokens)
+    stopping = Stopping(index.n_tokens, config.least_weight, config.retired) if config.stop else None
     search = _Search(jobs, _constraint(generator, index, config, rule), session, config.beam, stopping)
     search.run(_first_beams(index, jobs), forced_roots(index, texts, config.query_words, config.stop))
     keys: list[list[Key]] = [[] for _ in queries]
@@ -175,7 +175,7 @@ class _Search:
         constraint: Constraint | Unconstrained,
         session: Session,
         width: int,
-        stopping: Stopping,
+        stopping: Stopping | None,
     ) -> None:
         self._jobs, self._constraint, self._session, self._stopping = jobs, constraint, session, stopping
         self._widths = np.full(len(jobs), width)
@@ -212,14 +212,17 @@ class _Search:
         """Adds a step's keys to the jobs; the new beams, the rows that they continue and by which tokens."""
         jobs, ends = beams.jobs[best.beams], beams.ends[best.beams]
         symbols = np.concatenate([beams.symbols[best.beams], best.symbols[:, None]], axis=1)
-        ended, free, counts = best.symbols < FIRST_TOKEN, ends == _FREE.end, _counts(best.ranges)
-        before = np.where(free & (symbols.shape[1] > 1), _counts(beams.ranges)[best.beams], 0)
-        useful = self._stopping.is_key(best.scores, counts, before)
-        self._add_keys(jobs, symbols, best, np.flatnonzero((ended | free) & useful))
+        ended, free = best.symbols < FIRST_TOKEN, ends == _FREE.end
+        is_key = ended | free
         going = np.flatnonzero(~ended & (self._steps[jobs] > symbols.shape[1]))
-        going = going[
-            self._stopping.going(jobs[going], best.scores[going], counts[going], free[going], self._widths)
-        ]
+        going = going[rank_in_group(jobs[going]) < self._widths[jobs[going]]]
+        if self._stopping is not None:
+            counts = _counts(best.ranges)
+            before = np.where(free & (symbols.shape[1] > 1), _counts(beams.ranges)[best.beams], 0)
+            is_key &= self._stopping.is_key(best.scores, counts, before)
+            left = (jobs[going], best.scores[going], counts[going], free[going])
+            going = going[self._stopping.going(*left, self._widths)]
+        self._add_keys(jobs, symbols, best, np.flatnonzero(is_key))
         grown = Beams(jobs, ends, symbols, best.scores, best.ranges).chosen(going)
         return grown, best.beams[going], best.tokens[going]
 

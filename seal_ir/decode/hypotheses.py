@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seal_ir.arrays import Bools, Doubles, Floats, Ints, Symbols, rank_in_group
+from seal_ir.arrays import Bools, Doubles, Floats, Ints, Symbols
 from seal_ir.lm.protocols import Read
 from seal_ir.text.symbols import FIRST_TOKEN
 
@@ -51,6 +51,13 @@ class Candidates(NamedTuple):
 def joined(parts: Sequence[Candidates]) -> Candidates:
     """Several lists as one."""
     return Candidates._make(np.concatenate(columns) for columns in zip(*parts, strict=True))
+
+
+def rank_in_group(groups: Ints) -> Ints:
+    """For each entry of a sorted array, how many equal ones come before it, int64 [n]."""
+    first = np.searchsorted(groups, groups, side="left")
+    rank: Ints = np.arange(len(groups)) - first
+    return rank
 
 
 def best_of_each(candidates: Candidates, jobs: Ints, n: int) -> Candidates:

@@ -11,7 +11,7 @@ import numpy as np
 
 from seal_ir.arrays import Floats, Ints
 from seal_ir.index.reader import Index
-from seal_ir.text.symbols import FIRST_TOKEN, to_symbols
+from seal_ir.text.symbols import FIRST_TOKEN
 
 MAX_NGRAM_TOKENS = 15  # of one n-gram; longer ones are beyond what a decoding step budget covers
 _EDGE = "\"'`.,;:!?()[]{}<>“”‘’«»…"  # punctuation around a word is not part of it
@@ -43,7 +43,8 @@ def query_ngrams(index: Index, query: str, max_words: int, spare: bool = False) 
         The roots of a forest; every node occurs in the corpus, every leaf is a whole n-gram.
     """
     texts = _variants(query, max_words)
-    sequences = {tuple(to_symbols(ids).tolist()) for ids in index.tokenizer.encode_fields(texts)}
+    encoded = index.tokenizer.encode_fields(texts)
+    sequences = {tuple(token + FIRST_TOKEN for token in ids) for ids in encoded}
     wanted = sorted(sequence for sequence in sequences if 0 < len(sequence) <= MAX_NGRAM_TOKENS)
     nodes: dict[tuple[int, ...], NgramNode] = {}
     root = NgramNode(-1, index.everything)

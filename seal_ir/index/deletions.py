@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from seal_ir.arrays import Ints
 from seal_ir.index.directory import damaged
-from seal_ir.index.documents import DocumentTable, Text
+from seal_ir.index.documents import DocumentTable, Text, numbers_bytes, open_numbers
 from seal_ir.index.manifest import SegmentInfo
-from seal_ir.index.numbers import numbers_bytes, open_numbers
 
 _DIGITS = 12  # hexadecimal, of the digest in the name
 

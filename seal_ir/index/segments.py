@@ -21,7 +21,7 @@ from seal_ir.arrays import Symbols
 from seal_ir.errors import IndexDirError
 from seal_ir.formats.collections.stored import StoredFields
 from seal_ir.formats.io.json_text import json_line
-from seal_ir.index.documents import DocumentWriter
+from seal_ir.index.document_writing import DocumentWriter
 from seal_ir.index.engine import EngineSpec, build_engine
 from seal_ir.index.manifest import TOKENS_FILE
 from seal_ir.index.memory import MAX_NARROW, Size

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from seal_ir.command import Progress, run
 from seal_ir.config import SearchConfig, covering
-from seal_ir.config_files import configured
 from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import atomic_writer, listed, utf8
@@ -28,7 +27,15 @@ from seal_ir.rank.weights import weigh
 from seal_ir.records import Hit, Query, QueryKeys
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.hybrid import Hybrid, hybrid_with
-from seal_ir.search.options import filter_of, fusion_of, index_of, loaded_model, outputs_of, parsed
+from seal_ir.search.options import (
+    configured,
+    filter_of,
+    fusion_of,
+    index_of,
+    loaded_model,
+    outputs_of,
+    parsed,
+)
 from seal_ir.search.pipeline import Decode, QueryPipeline
 from seal_ir.search.stored import StoredKeys
 

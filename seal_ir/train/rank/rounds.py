@@ -17,10 +17,10 @@ from seal_ir.config import DEFAULT_BATCH_SIZE, SearchConfig
 from seal_ir.decode.beam import decode
 from seal_ir.eval.answers import TOKENS
 from seal_ir.index.reader import Index
-from seal_ir.index.value_lengths import fitted
 from seal_ir.lm.protocols import Generator, Tokens
 from seal_ir.rank.ranker import Streams, rank
 from seal_ir.records import QueryKeys
+from seal_ir.search.model import fitted
 from seal_ir.train.data.examples import ExampleOptions
 from seal_ir.train.data.spans import biased_spans
 from seal_ir.train.fit.trees import Encoded
