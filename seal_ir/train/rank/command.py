@@ -82,6 +82,12 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
     add("--positives", type=int, default=defaults.positives, help="of a question at most (%(default)s)")
     add("--keys", type=int, default=defaults.keys, help="n-grams of a question to be trained (%(default)s)")
     add("--first-step", action="store_true", help="train the first step's distribution alone")
+    add(
+        "--small-share",
+        type=float,
+        default=defaults.small_share,
+        help="share of steps within a few documents of the collection (%(default)s)",
+    )
     add("--loss", choices=LOSSES, default=defaults.loss, help="(%(default)s)")
     add("--temperature", type=float, default=defaults.temperature, help="points of a unit (%(default)s)")
     add("--margin", type=float, default=defaults.margin, help="of --loss margin, in units (%(default)s)")
