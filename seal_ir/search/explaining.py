@@ -1,0 +1,47 @@
+"""From a query and a document to an explanation: decoded as a search decodes, scored as it ranks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from seal_ir.config import SearchConfig
+from seal_ir.decode.recorder import Recorder
+from seal_ir.errors import UsageError
+from seal_ir.explanation.documents import Asked, absent, explained
+from seal_ir.explanation.values import Explanation
+from seal_ir.index.reader import Index
+from seal_ir.rank.ranker import Streams
+from seal_ir.search.model import LazyGenerator
+
+
+class Question(NamedTuple):
+    """What is to be explained; see `SealSearcher.explain`."""
+
+    query: str
+    docid: str
+    k: int
+    decoding: bool
+    n_lacking: int
+
+
+def explanation_of(
+    index: Index, model: LazyGenerator, streams: Streams, config: SearchConfig, asked: Question
+) -> Explanation:
+    """See `SealSearcher.explain`."""
+    if config.slow_path:
+        raise UsageError(
+            f"preset {config.preset!r} is a baseline for benchmarks and has no explanations; 'intersective'"
+            " has the same scores"
+        )
+    query, docid, k, decoding, n_lacking = asked
+    number = index.number(docid)
+    if number is None and not decoding:
+        return absent(index, config, query, docid, k)
+    recorder = Recorder(index, model.get().title_end) if decoding else None
+    (keys,) = model.decode([query], config, index, recorder).queries
+    written = None if recorder is None else recorder.decoding()
+    if number is None:
+        return replace(absent(index, config, query, docid, k), decoding=written)
+    known = Asked(query, keys, min(k, index.n_documents))
+    return replace(explained(index, config, known, number, streams, n_lacking), decoding=written)
