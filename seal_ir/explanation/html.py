@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from math import exp
 from typing import TYPE_CHECKING
 
+from seal_ir.decode.recorder import Decoding, Step
 from seal_ir.explanation.marks import highlights
 from seal_ir.records import UNIGRAM, HitKey
 
@@ -102,3 +104,24 @@ def explanation_html(found: Explanation) -> str:
                 f"<tbody>{rows}</tbody></table></details>"
             )
     return f'<div style="margin:0 0 1em">{"".join(parts)}</div>'
+
+
+def decoding_html(found: Decoding) -> str:
+    """How the keys were written, a list in a list for each step."""
+    return "".join(
+        f"<h2>{escaped(kind)}</h2><ol>{''.join(map(_step_html, steps))}</ol>" for kind, steps in found.kinds
+    )
+
+
+def _step_html(step: Step) -> str:
+    rows = []
+    for item in step.hypotheses:
+        refused = ", ".join(
+            f"<s>{escaped(token.text)}</s> {exp(token.logprob):.3f}" for token in item.refused
+        )
+        rows.append(
+            f"<li><code>{escaped(item.text) or '&nbsp;'}</code> P {exp(item.logprob):.4f}, F {item.count:,},"
+            f" {item.n_allowed:,} may follow with {100 * item.allowed_mass:.0f} % of the model's"
+            f" probability; not in the collection: {refused or 'nothing'}</li>"
+        )
+    return f"<li><ul>{''.join(rows)}</ul></li>"

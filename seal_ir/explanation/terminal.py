@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import exp
 from typing import NamedTuple
 
+from seal_ir.decode.recorder import Decoding
 from seal_ir.explanation.marks import highlights
 from seal_ir.explanation.values import RANKED, Explanation
 from seal_ir.records import UNIGRAM, Hit, HitKey
@@ -105,3 +107,19 @@ def _printable(text: str) -> str:
     """Without what moves a terminal's cursor or colours it."""
     kept = ("\n", "\t")
     return "".join(c if c.isprintable() or c in kept else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def shown_decoding(found: Decoding) -> Iterable[Run]:
+    """How the keys were written, step by step."""
+    for kind, steps in found.kinds:
+        for step in steps:
+            yield Run(f"{kind}, step {step.number}\n", TITLE)
+            for item in step.hypotheses:
+                yield Run(
+                    f"  {_cut(item.text) or '-':{_WIDTH}} P {exp(item.logprob):.4f}  F {item.count:<8,} "
+                )
+                yield Run(f"{item.n_allowed:6,} may follow, {100 * item.allowed_mass:3.0f} % of P", WEAK)
+                refused = ", ".join(f"{_line(token.text)!r}" for token in item.refused[:3])
+                yield Run(f"; refused: {refused}\n" if refused else "\n", WEAK)
+    if found.truncated:
+        yield Run("further steps were not recorded\n", WEAK)

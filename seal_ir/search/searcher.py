@@ -18,6 +18,7 @@ from typing import Any, Self
 from seal_ir.arguments import ids, text, text_or_whole, texts, whole
 from seal_ir.command import Progress
 from seal_ir.decode.prompts import CutQueries
+from seal_ir.decode.recorder import Decoding
 from seal_ir.errors import ArgumentError
 from seal_ir.explanation.documents import MOST_LACKING
 from seal_ir.explanation.evidence import RankedEvidence
@@ -220,6 +221,20 @@ class SealSearcher(QueryPipeline):
         asked = text(query, "query"), text(docid, "docid"), whole(k, "k", 1)
         question = Question(*asked, bool(decoding), whole(n_lacking, "n_lacking", 0))
         return self._pinned(filter).explanation(question)
+
+    def trace(self, query: str, *, filter: Filter | Allowed | None = None) -> Decoding:  # noqa: A002
+        """How the model writes a query's keys: what it wants at each step, and what the index allows.
+
+        Args:
+            query: the query.
+            filter: see `search`; what is written occurs within it.
+
+        Raises:
+            ArgumentError: the query is no text.
+            UsageError: the preset is a baseline for benchmarks, which has no such record.
+            SealError: see `search`.
+        """
+        return self._pinned(filter).recorded(text(query, "query"))
 
     def make_filter(
         self, allowed: Allowed, *, counts: Counts = "collection", missing: Missing = "error"
