@@ -69,12 +69,13 @@ def explained(
     query = WeightedQuery.of(
         weigh(asked.keys, config.rank, n_tokens), asked.keys.unigrams, config.rank, n_tokens
     )
-    ranking = rank(index, asked.keys, config.rank, asked.k, streams=streams)
+    n_hits = min(asked.k, index.n_documents)
+    ranking = rank(index, asked.keys, config.rank, n_hits, streams=streams)
     stream = index.streams([number])[0]
     found = account(query, config.rank, stream)
     (document,) = index.documents([number])
     keys = hit_keys(index, config.rank, document, stream, found.matched, found.places, found.score)
-    place = _standing(index, query, config.rank, asked.k, ranking, number, found.score, streams)
+    place = _standing(index, query, config.rank, n_hits, ranking, number, found.score, streams)
     unused, lacking = _others(query, found)
     said = Explanation(
         query=asked.query,

@@ -42,7 +42,7 @@ def explanation_of(
         (keys,) = model.decode([query], config, index).queries
     if number is None:
         return replace(absent(index, config, query, docid, k), decoding=written)
-    known = Asked(query, keys, min(k, index.n_documents))
+    known = Asked(query, keys, k)
     return replace(explained(index, config, known, number, streams, n_lacking), decoding=written)
 
 
