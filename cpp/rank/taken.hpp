@@ -20,6 +20,7 @@ struct Taken {
 
 /// What a `Ranking` adds up for a document with this stream, and where. For kMax the part is the best
 /// key that occurs, at all its places; a document without a key has no part.
-[[nodiscard]] Taken taken(const QueryArrays& query, Ranking::Score kind, std::span<const Symbol> stream);
+[[nodiscard]] Taken taken(const QueryArrays& query, Ranking::Score kind,
+                          std::span<const Symbol> stream);
 
 }  // namespace seal::rank

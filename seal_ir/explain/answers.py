@@ -8,7 +8,15 @@ from typing import Any
 
 from seal_ir.decode.recorder import Decoding
 from seal_ir.explanation.html import decoding_html, escaped, hit_html
-from seal_ir.explanation.terminal import TITLE, WEAK, Run, shown_decoding, shown_explanation, shown_hit
+from seal_ir.explanation.terminal import (
+    TITLE,
+    WEAK,
+    Run,
+    one_line,
+    shown_decoding,
+    shown_explanation,
+    shown_hit,
+)
 from seal_ir.explanation.values import VERSION, Explanation, rounding_of
 from seal_ir.records import Hit
 from seal_ir.search.fused import FusedHit
@@ -106,7 +114,7 @@ def _hit_html(hit: Hit, rank: int = 0) -> str:
 
 def _fused_text(fused: Sequence[FusedHit], full: bool) -> Iterator[Run]:
     for number, item in enumerate(fused, 1):
-        yield Run(f"{number}. {item.docid}", TITLE)
+        yield Run(f"{number}. {one_line(item.docid)}", TITLE)
         yield Run(f"  {item.score:.4f} = {' + '.join(_parts(item))}\n")
         if item.hit is not None:
             yield from shown_hit(item.parts[0].rank or 0, item.hit, full)

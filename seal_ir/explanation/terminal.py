@@ -32,21 +32,21 @@ def shown_hit(rank: int, hit: Hit, full: bool = False) -> Iterable[Run]:
         hit: with keys.
         full: its whole text, and not the snippet alone.
     """
-    yield Run(f"{rank}. {_line(hit.docid)}", TITLE)
+    yield Run(f"{rank}. {one_line(hit.docid)}", TITLE)
     yield Run(f"  {hit.score:.4f}\n")
     if full:
         yield from _marked(hit.contents or "", hit.keys)
         yield Run("\n")
     else:
         for at, piece in enumerate(hit.snippet(before="\0", after="\0").split("\0")):
-            yield Run(_line(piece), STRONG if at % 2 else "")
+            yield Run(one_line(piece), STRONG if at % 2 else "")
         yield Run("\n")
     yield from shown_keys(hit.keys)
 
 
 def shown_explanation(found: Explanation) -> Iterable[Run]:
     """A document's explanation."""
-    yield Run(_line(found.docid), TITLE)
+    yield Run(one_line(found.docid), TITLE)
     yield Run("" if found.score is None else f"  {found.score:.4f}")
     yield Run(f"  {found.status}: {found.reason}\n", "" if found.status == RANKED else "bold")
     if found.last_score is not None and found.status != RANKED:
@@ -95,11 +95,12 @@ def _weighed(key: HitKey) -> str:
 
 
 def _cut(text: str) -> str:
-    line = _line(text)
+    line = one_line(text)
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
 
 
-def _line(text: str) -> str:
+def one_line(text: str) -> str:
+    """Text on one line, without what moves a terminal's cursor or colours it."""
     return " ".join(_printable(text).split("\n")) if "\n" in text else _printable(text)
 
 
@@ -119,7 +120,7 @@ def shown_decoding(found: Decoding) -> Iterable[Run]:
                     f"  {_cut(item.text) or '-':{_WIDTH}} P {exp(item.logprob):.4f}  F {item.count:<8,} "
                 )
                 yield Run(f"{item.n_allowed:6,} may follow, {100 * item.allowed_mass:3.0f} % of P", WEAK)
-                refused = ", ".join(f"{_line(token.text)!r}" for token in item.refused[:3])
+                refused = ", ".join(f"{one_line(token.text)!r}" for token in item.refused[:3])
                 yield Run(f"; refused: {refused}\n" if refused else "\n", WEAK)
     if found.truncated:
         yield Run("further steps were not recorded\n", WEAK)

@@ -78,6 +78,17 @@ def test_hits_travel_with_their_keys(searcher: SealSearcher) -> None:
         assert other.snippet(40) == hit.snippet(40)
 
 
+def test_hits_keep_the_index_that_they_are_of(tmp_path: Path) -> None:
+    tiny.build(tmp_path / "index")
+    searcher = SealSearcher(tmp_path / "index", tiny.generator(), preset="paper")
+    before, after = searcher.search(QUERY, k=3), searcher.search(QUERY, k=3)
+    expected = [hit.keys for hit in before]
+    with SealIndexer(tmp_path / "index") as writer:
+        writer.delete([before[0].docid])
+    assert searcher.refresh()
+    assert [hit.keys for hit in after] == expected
+
+
 def test_a_hit_without_keys_says_so(searcher: SealSearcher) -> None:
     ranked = searcher.rank(searcher.decode([QUERY])[0], 1)
     for hit in (Hit("other#1", 1.0), *searcher.hits(ranked, texts=False)):
