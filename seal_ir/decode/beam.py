@@ -21,6 +21,7 @@ from seal_ir.decode.constraint import Constraint, CostRule
 from seal_ir.decode.hypotheses import Beams, Candidates, rank_in_group
 from seal_ir.decode.prompts import Cut, make_prompt, note_cut, room_for
 from seal_ir.decode.query_ngrams import Forced, Scored, extended, extensions_of, forced_roots, placed
+from seal_ir.decode.recorder import Recorder
 from seal_ir.decode.stopping import Stopping
 from seal_ir.decode.unconstrained import Unconstrained
 from seal_ir.index.engine import Successors
@@ -68,6 +69,7 @@ def decode(
     queries: Sequence[str],
     config: DecodeConfig,
     rule: CostRule = _DEFAULT_RULE,
+    recorder: Recorder | None = None,
 ) -> Decoded:
     """Let the model write keys for a batch of queries.
 
@@ -81,6 +83,7 @@ def decode(
         queries: the queries.
         config: beam, steps and what else to write.
         rule: when to enumerate continuations and when to verify them.
+        recorder: watches; of a single query.
 
     Raises:
         ModelError: the model's probabilities are no numbers; names query and step.
@@ -95,7 +98,8 @@ def decode(
     unigrams = {jobs[row].query: of_row for row, of_row in zip(bodies.tolist(), found, strict=True)}
     texts = [(row, jobs[row].text) for row in bodies.tolist()]
     stopping = Stopping(index.n_tokens, config.least_weight, config.retired) if config.stop else None
-    search = _Search(jobs, _constraint(generator, index, config, rule), session, config.beam, stopping)
+    constraint = _constraint(generator, index, config, rule)
+    search = _Search(jobs, constraint, session, config.beam, stopping, recorder)
     search.run(_first_beams(index, jobs), forced_roots(index, texts, config.query_words, config.stop))
     keys: list[list[Key]] = [[] for _ in queries]
     for job in jobs:
@@ -176,7 +180,9 @@ class _Search:
         session: Session,
         width: int,
         stopping: Stopping | None,
+        recorder: Recorder | None = None,
     ) -> None:
+        self._recorder = recorder
         self._jobs, self._constraint, self._session, self._stopping = jobs, constraint, session, stopping
         self._widths = np.full(len(jobs), width)
         self._steps = np.array([job.steps for job in jobs])
@@ -190,9 +196,11 @@ class _Search:
             following = Sound(self._session.following, partial(self._named, beams, forced))
             longer = extensions_of(forced, n_vocabulary)
             best, logprobs = self._constraint.best(beams, known, following, longer.rows, longer.tokens)
-            beams, parents, tokens = self._grown(beams, best)
+            before, (beams, parents, tokens) = beams, self._grown(beams, best)
             # Beams at the end of their field have no continuations: the model is not asked for any.
             beams, known, living = self._constraint.living(beams, n_vocabulary)
+            if self._recorder is not None:
+                self._recorder.step([job.kind for job in self._jobs], before, following, best, beams)
             whole, going = extended(longer, logprobs)
             self._add_query_keys(whole)
             n_nested = n_rows if self._session.nested else 0

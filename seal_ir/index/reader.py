@@ -273,6 +273,14 @@ class Index:
                 return local + int(base)
         return None
 
+    def was_deleted(self, docid: str) -> bool:
+        """Whether there is a deleted document with this id; merging segments forgets it.
+
+        Raises:
+            IndexDirError: a file is damaged.
+        """
+        return any(isinstance(table, LiveTable) and table.was_deleted(docid) for table in self._tables)
+
     def numbers_of(self, docids: Sequence[str]) -> Ints:
         """The numbers of the documents that have one of these ids, int64 [n] ascending; many at once.
 

@@ -132,7 +132,7 @@ class Scored(NamedTuple):
 def score_all(
     index: Index, query: WeightedQuery, config: RankConfig, documents: Ints, streams: Streams
 ) -> Scored:
-    """The intersective scores of given documents, whatever they hold: 0 for one that holds nothing.
+    """The scores of given documents: 0 for one that holds nothing; for "max" each must hold a key.
 
     Args:
         index: where the keys' ranges come from.
@@ -144,7 +144,8 @@ def score_all(
     nowhere = np.zeros(len(query.keys) + 1, dtype=np.int64)
     rows = np.empty((0, 2), dtype=np.int64)
     n_hits = max(1, len(documents))
-    ranking = Ranking(_arrays(query, config), nowhere, rows, np.sort(documents), False, n_hits)
+    best_only = config.score == "max"
+    ranking = Ranking(arrays_of(query, config), nowhere, rows, np.sort(documents), best_only, n_hits)
     _score_soundly(ranking, index, streams)
     return Scored(*ranking.hits())
 
@@ -172,10 +173,11 @@ def _ranking(index: Index, query: WeightedQuery, config: RankConfig, n_hits: int
     keys = [item.key for item in query.keys]
     found = find_candidates(index, keys, config.max_count, n_hits)
     best_only = config.score == "max"
-    return Ranking(_arrays(query, config), found.offsets, found.rows, found.further, best_only, n_hits)
+    return Ranking(arrays_of(query, config), found.offsets, found.rows, found.further, best_only, n_hits)
 
 
-def _arrays(query: WeightedQuery, config: RankConfig) -> Query:
+def arrays_of(query: WeightedQuery, config: RankConfig) -> Query:
+    """A query's keys and unigrams as the compiled ranking takes them."""
     keys = [item.key for item in query.keys]
     symbols: Symbols = np.array([s for key in keys for s in key.symbols], dtype=np.uint32)
     offsets = _offsets(len(key.symbols) for key in keys)
