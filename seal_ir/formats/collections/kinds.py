@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.hub import find_dataset, read_dataset
+from seal_ir.formats.collections.lucene import find_lucene, read_lucene
 from seal_ir.formats.collections.passages import Record, read_dpr_tsv, read_json, read_tsv
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.folders import DocumentFiles, find_documents
@@ -38,6 +39,7 @@ KINDS = {
     "TsvCollection": Kind(partial(find_documents, suffixes=(".tsv",)), read_tsv),
     "DprTsvCollection": Kind(partial(find_documents, suffixes=(".tsv",)), read_dpr_tsv),
     "HFDataset": Kind(find_dataset, read_dataset, is_json=True),
+    "LuceneIndex": Kind(find_lucene, read_lucene, is_json=True),
 }
 
 # Pyserini's names of collections whose records are those of a JsonCollection.
