@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import quote
 
 from seal_ir.formats.io.files import atomic_writer
+from seal_ir.formats.io.ir_datasets_access import dataset_name, judgements_of, queries_of
 from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.pyserini_records import pyserini_records
 
@@ -43,6 +45,39 @@ def judgements_elsewhere(name: str, cache: Path) -> Path | None:
     if not target.is_file():
         _keep(target, (" ".join(row) for row in pyserini_records("qrels", name)))
     return target
+
+
+def ir_dataset_topics(name: str, cache: Path) -> Path:
+    """File of the queries of `ir_datasets:NAME`.
+
+    Raises:
+        InputError: there is no such dataset, it has no queries, or the download failed.
+        MissingPackageError: ir_datasets is not installed.
+    """
+    target = cache / "topics" / "ir_datasets" / f"{_file_name(name)}.jsonl"
+    if not target.is_file():
+        _keep(target, (json_line({"qid": qid, "question": text}) for qid, text in queries_of(name)))
+    return target
+
+
+def ir_dataset_judgements(name: str, cache: Path) -> Path | None:
+    """File of the judgements of `ir_datasets:NAME`; None where it has none.
+
+    Raises:
+        InputError: there is no such dataset, or the download failed.
+        MissingPackageError: ir_datasets is not installed.
+    """
+    target = cache / "qrels" / "ir_datasets" / f"{_file_name(name)}.trec"
+    if not target.is_file():
+        lines = judgements_of(name)
+        if lines is None:
+            return None
+        _keep(target, lines)
+    return target
+
+
+def _file_name(name: str) -> str:
+    return quote(dataset_name(name), safe="")
 
 
 def _keep(target: Path, lines: Iterable[str]) -> None:
