@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -41,7 +42,8 @@ class FMIndexLogitsProcessor(LogitsProcessor):
     further fields, none across two of them. It ends where the model likes, once a quotation is `min_tokens`
     long, and where its document ends. It may be used for greedy search, sampling and beams, and for one
     `generate()` after the other: prompts are what the rows hold when one begins, and stay as they are. States
-    go by what a row holds, not by its place, so that beams may be reordered.
+    go by what a row holds, not by its place, so that beams may be reordered. A prompt that is a text of the
+    last generation continues its quotation; `reset` begins anew.
 
     Logits of allowed tokens are not changed; all others become -inf. Where a beam search finds fewer texts
     than it is to return, the rest has a score of -inf and is no quotation.
@@ -84,19 +86,21 @@ class FMIndexLogitsProcessor(LogitsProcessor):
             _check(index, tokenizer)
 
     def reset(self) -> None:
-        """Forget the last generation. Needed only before prompts that each are a text of it and one token."""
+        """Forget the last generation: before prompts that each are a text of it, which would be continued."""
         self._states = {}
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
         """Scores [n, n_vocabulary] of what may follow rows of tokens [n, n_tokens]; -inf for the rest."""
         rows: Ints = input_ids.detach().cpu().numpy().astype(np.int64)
-        known = [self._states.get(row[:-1].tobytes()) for row in rows]
-        if any(state is None for state in known):  # others than those of the last step: prompts
+        known = [self._states.get(_digest(row[:-1])) for row in rows]
+        if any(state is None for state in known):  # they continue nothing that was generated: prompts
+            self._states = {}
             states = [_State((), self._index.everything) for _ in rows]
         else:
             pairs = zip(known, rows[:, -1].tolist(), strict=True)
             states = [self._after(state, token) for state, token in pairs if state is not None]
-        self._states = {row.tobytes(): state for row, state in zip(rows, states, strict=True)}
+        # All are kept, as assisted generation goes back to shorter texts.
+        self._states.update((_digest(row), state) for row, state in zip(rows, states, strict=True))
         allowed = np.zeros(tuple(scores.shape), dtype=bool)
         for line, state in zip(allowed, states, strict=True):
             tokens = self._allowed(state)
@@ -141,6 +145,10 @@ class FMIndexLogitsProcessor(LogitsProcessor):
 
     def _decoded(self, tokens: Sequence[int]) -> str:
         return self._index.tokenizer.decode(tokens)
+
+
+def _digest(row: Ints) -> bytes:
+    return hashlib.blake2b(row.tobytes(), digest_size=16).digest()
 
 
 def _check(index: Index, tokenizer: Any) -> None:

@@ -158,6 +158,29 @@ def test_beams_may_be_reordered(index: Index) -> None:
     assert torch.equal(both[0], both[1])
 
 
+def test_assisted_generation_goes_back(index: Index, network: Any) -> None:
+    """Candidates out of the prompt are tried and dropped; the text is that of plain greedy search."""
+    prompt = "words: the capital of France is Paris, the capital of Japan is Tokyo :"
+    plain = generated(network, [prompt], FMIndexLogitsProcessor(index, EOS, min_tokens=4))
+    assisted = FMIndexLogitsProcessor(index, EOS, min_tokens=4)
+    (row,) = generated(network, [prompt], assisted, prompt_lookup_num_tokens=4)
+    assert written(row) == written(plain[0])
+    assert len(list(sources(index, row))) == 1
+
+
+def test_a_text_is_continued_or_begun_anew(index: Index) -> None:
+    first = tiny.tokenizer().encode_fields([tiny.SENTENCES[0]])[0]
+    scores = torch.zeros(1, tiny.tokenizer().n_vocabulary)
+    processor = FMIndexLogitsProcessor(index, EOS, min_tokens=50)
+    fresh = processor(torch.tensor([[5]]), scores)
+    for n in (1, 2):
+        processor(torch.tensor([[5, *first[:n]]]), scores)
+    continued = processor(torch.tensor([[5, *first[:3]]]), scores)
+    assert not torch.equal(continued, fresh)
+    processor.reset()
+    assert torch.equal(processor(torch.tensor([[5, *first[:3]]]), scores), fresh)
+
+
 def test_ends_and_separators(index: Index, network: Any) -> None:
     (separator,) = tiny.tokenizer().encode("\n")
     processor = FMIndexLogitsProcessor(index, EOS, min_tokens=3, separators=[separator])
