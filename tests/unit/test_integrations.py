@@ -14,6 +14,7 @@ from seal_ir.records import Document
 from seal_ir.search.searcher import SealSearcher
 from tests.helpers import tiny
 
+pytestmark = pytest.mark.slow  # the toolkits take seconds to import
 QUERY, OTHER = "the capital of France", "a whale is a mammal"
 WORDS = [tiny.DOCUMENTS[0]._replace(further=(("tags", "city"), ("tags", "river"), ("year", "1900")))]
 MODULES = {"pyterrier": "pyterrier", "langchain": "langchain_core", "llama_index": "llama_index"}
