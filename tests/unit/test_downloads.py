@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 import json
@@ -143,7 +144,7 @@ def test_faults(
         fetch(server.of(path), tmp_path / "file", nothing)
     assert reason in str(error.value)
     assert "\n" not in str(error.value)
-    assert not (tmp_path / "file").exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_file_is_refused_and_begun_anew(server: Server, tmp_path: Path) -> None:
@@ -151,6 +152,19 @@ def test_another_file_is_refused_and_begun_anew(server: Server, tmp_path: Path) 
     with pytest.raises(InputError, match="its sha256 is .* is expected; it is another file"):
         fetch(wrong, tmp_path / "file", nothing)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_only_one_process_adds_to_a_file(server: Server, tmp_path: Path) -> None:
+    download = server.of("/file")
+    part = tmp_path / f".file.{download.sha256[:12]}.part"
+    part.write_bytes(DATA[:10])
+    with part.open("rb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="another process is downloading it"):
+            fetch(download, tmp_path / "file", nothing)
+    assert part.read_bytes() == DATA[:10]
+    fetch(download, tmp_path / "file", nothing)
+    assert (tmp_path / "file").read_bytes() == DATA
 
 
 def test_nobody_listens(tmp_path: Path) -> None:

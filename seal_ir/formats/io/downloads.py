@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import tarfile
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 
-from seal_ir.errors import InputError, one_line
+from seal_ir.errors import InputError, UsageError, one_line
 from seal_ir.formats.io.disk import writing
-from seal_ir.formats.io.outputs import make_parents, put_in_place, scratch_folder
+from seal_ir.formats.io.outputs import handle_of, locked, make_parents, put_in_place, scratch_folder
 
 TIMEOUT_SECONDS = 10
 _ATTEMPTS = 3  # in a row that bring nothing
@@ -60,16 +62,16 @@ def fetch(download: Download, target: Path, report: Report) -> None:
 
     Raises:
         InputError: the network does not answer, ends early, or gives another file than it should.
-        UsageError: it cannot be written.
+        UsageError: it cannot be written, or another process is fetching it.
     """
     make_parents(target)
     part = target.with_name(f".{target.name}.{download.sha256[:12]}.part")
-    with writing(target, _ADVICE):
+    with writing(target, _ADVICE), _alone(part):
         _complete(download, part, report)
         with part.open("rb") as stream:
             seen = hashlib.file_digest(stream, "sha256").hexdigest()
         if seen != download.sha256:
-            part.unlink()
+            os.truncate(part, 0)
             raise InputError(
                 f"{download.url}: its sha256 is {seen} where {download.sha256} is expected; it is"
                 " another file or was damaged on the way, try again later"
@@ -77,15 +79,36 @@ def fetch(download: Download, target: Path, report: Report) -> None:
         put_in_place(part, target)
 
 
+@contextmanager
+def _alone(part: Path) -> Iterator[None]:
+    """A file that no other process adds to inside the block; it is gone afterwards if it is empty.
+
+    Raises:
+        UsageError: another one does.
+    """
+    part.touch()
+    with handle_of(part) as handle:
+        alone = True
+        with suppress(OSError):  # a file system without locks
+            alone = locked(handle, part)
+        if not alone:
+            raise UsageError(f"{part}: another process is downloading it; wait until it is done")
+        try:
+            yield
+        finally:
+            if part.is_file() and not part.stat().st_size:
+                part.unlink()
+
+
 def _complete(download: Download, part: Path, report: Report) -> None:
     """Fetch until the part has its full size, with a few attempts that go on where the last one ended."""
     failed = 0
-    while (size := part.stat().st_size if part.is_file() else 0) != download.n_bytes:
+    while (size := part.stat().st_size) != download.n_bytes:
         if size > download.n_bytes:
-            part.unlink()
+            os.truncate(part, 0)
             raise InputError(f"{download.url}: is larger than the {download.n_bytes:,} bytes it should have")
         fault = _append(download, part, size, report)
-        grown = part.is_file() and part.stat().st_size > size
+        grown = part.stat().st_size > size
         failed = 0 if grown else failed + 1
         if (fault and not grown) or failed >= _ATTEMPTS:
             told = fault or "it ends early"
@@ -104,7 +127,7 @@ def _append(download: Download, part: Path, size: int, report: Report) -> str:
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
             resumed = answer.status == 206 and f"bytes {size}-" in answer.headers.get("Content-Range", "")
             if size and not resumed:
-                part.unlink()  # the server gives all of it again
+                os.truncate(part, 0)  # the server gives all of it again
                 size = 0
             with part.open("ab") as stream:
                 while size <= download.n_bytes and (piece := answer.read(_PIECE)):
@@ -113,7 +136,7 @@ def _append(download: Download, part: Path, size: int, report: Report) -> str:
                     report(min(size, download.n_bytes))
     except urllib.error.HTTPError as error:
         if error.code == 416:  # it has no such part
-            part.unlink(missing_ok=True)
+            os.truncate(part, 0)
         return f"the server says {error.code} {one_line(error.reason)}"
     except (urllib.error.URLError, HTTPException, TimeoutError, ConnectionError) as error:
         return f"no answer ({one_line(error)})"
