@@ -99,7 +99,8 @@ struct SegmentCalls {
         return nb::borrow<SuccessorArrays>(nb::make_tuple(offsets, symbols, std::move(ranges)));
     }
 
-    [[nodiscard]] static std::pair<IntsOut, PairsOut> locate(const HeldSegments& held, const Grid& grid) {
+    [[nodiscard]] static std::pair<IntsOut, PairsOut> locate(const HeldSegments& held,
+                                                             const Grid& grid) {
         Located found;
         {
             const nb::gil_scoped_release released;

@@ -156,11 +156,12 @@ class CompiledEngines:
         """See `Engines.locate`."""
         ranges = np.ascontiguousarray(ranges)
         offsets, positions = _told_by(self._looped.locate, self._all.locate, ranges)
-        return Occurrences(offsets, positions[:, 0], positions[:, 1])
+        found, ends = np.ascontiguousarray(positions.T)
+        return Occurrences(offsets, found, ends)
 
     def extract(self, documents: Ints) -> tuple[Ints, Symbols]:
         """See `Engines.extract`."""
-        offsets, symbols = _told_by(self._looped.extract, self._all.extract, documents)
+        offsets, symbols = _told_by(self._looped.extract, self._all.extract, np.ascontiguousarray(documents))
         return offsets, symbols
 
 

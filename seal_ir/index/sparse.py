@@ -33,6 +33,11 @@ class SparseRanges:
         taken: Ints = self._compiled.take(np.ascontiguousarray(entries.reshape(-1)))
         return taken.reshape(*entries.shape, *self.shape[1:])
 
+    def tolist(self) -> list[list[list[int]]]:
+        """All of them, as the array's own."""
+        found: list[list[list[int]]] = self[:].tolist()
+        return found
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Ints:
         return np.asarray(self[:], dtype)
 

@@ -85,6 +85,8 @@ def test_one_call_answers_like_a_loop(module: str, parts: list[Documents], seed:
 def _check_sparse(sparse: Any, dense: Any, source: random.Random) -> None:
     assert isinstance(sparse, SparseRanges)
     assert (len(sparse), sparse.shape) == (len(dense), dense.shape)
+    assert sparse.tolist() == dense.tolist()
+    _same(sparse[..., 1] - sparse[..., 0], dense[..., 1] - dense[..., 0])
     which = np.array([source.randrange(len(dense)) for _ in range(9)])
     mask = np.array([source.random() < 0.5 for _ in range(len(dense))])
     lo, hi = sorted(which[:2].tolist())
@@ -101,6 +103,7 @@ def _check_places(compiled: Any, looped: Any, grid: Any, source: random.Random) 
     rows[..., 0] = np.where(rows[..., 1] > 0, np.maximum(rows[..., 0], 1), 0)  # row 0 stands for nothing
     for one, other in zip(compiled.locate(rows), looped.locate(rows), strict=True):
         _same(one, other)
+        assert one.flags.c_contiguous
     n = int(looped._bases[-1])
     numbers = helpers.integers(*(source.randrange(n) for _ in range(8 if n else 0)))
     for one, other in zip(compiled.extract(numbers), looped.extract(numbers), strict=True):
