@@ -80,6 +80,8 @@ bench: install  ## measure the index (on the real corpus where it is indexed) an
 	$(PYTHON) tests/bench/bench_index.py $(if $(wildcard $(CACHE)/indexes/wikipedia-sample/index.json),--index wikipedia-sample --tokens 1000000 all,--tokens 1000000 8000000)
 	@test -e $(DEMO)/index.json || $(INDEX_DEMO)
 	$(PYTHON) tests/bench/bench_search.py --output runs/bench/search.json
+	$(PYTHON) tests/bench/bench_segments.py $(if $(wildcard $(CACHE)/indexes/wikipedia-sample/index.json),--index wikipedia-sample)
+	$(PYTHON) tests/bench/bench_commits.py $(if $(wildcard $(CACHE)/indexes/wikipedia-sample/index.json),--index wikipedia-sample)
 
 bench-quick: install  ## the same on 1 million tokens and few queries
 	$(PYTHON) tests/bench/bench_index.py

@@ -62,10 +62,8 @@ def _positions(find: Find, locate: Locate, symbol: int) -> Ints:
 
 
 def _located(find: Find, locate: Locate, symbol: int) -> Iterator[Occurrences]:
-    ranges = find([symbol])
-    for segment in range(len(ranges)):
-        for piece in pieces(ranges, segment):
-            yield locate([piece])
+    for piece in pieces(find([symbol])):
+        yield locate([piece.ranges])
 
 
 def longest(index: Lengths, fields: Iterable[str]) -> int:

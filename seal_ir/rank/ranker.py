@@ -241,13 +241,12 @@ def _further(index: Index, frequent: Sequence[Key], known: Ints, n_hits: int) ->
 def _holders(index: Index, key: Key, known: Ints, most: int) -> Ints:
     """The first `most` documents by number that hold a key and are not among the known ones, ascending."""
     found = np.empty(0, dtype=np.int64)
-    for segment in range(len(key.ranges)):
-        if len(found) == most:  # documents of later segments have higher numbers
+    for piece in pieces(key.ranges):
+        if len(found) == most and piece.begins:  # documents of later segments have higher numbers
             break
-        for piece in pieces(key.ranges, segment):
-            documents = np.unique(index.locate([piece]).documents)
-            new = np.setdiff1d(documents, known, assume_unique=True)
-            found = np.union1d(found, new)[:most]
+        documents = np.unique(index.locate([piece.ranges]).documents)
+        new = np.setdiff1d(documents, known, assume_unique=True)
+        found = np.union1d(found, new)[:most]
     return found
 
 
