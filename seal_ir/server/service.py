@@ -1,0 +1,192 @@
+"""What a server answers, whoever asks: searches in batches, documents, and changes of an index."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from seal_ir.errors import SealError, shown
+from seal_ir.index.indexer import Duplicates
+from seal_ir.records import Hit, QueryKeys
+from seal_ir.search.searcher import SealSearcher
+from seal_ir.server.batching import Batcher, BatchTold
+from seal_ir.server.failures import NotFoundError, TimedOutError
+from seal_ir.server.limits import Limits
+from seal_ir.server.served import ServedIndex
+
+logger = logging.getLogger(__name__)
+_OF_ID = ("id", "_id", "docid")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What queries must have in common to be decoded together; how many hits they want may differ."""
+
+    index: str
+    preset: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query, and how many hits it wants."""
+
+    query: str
+    hits: int
+
+
+class Service:
+    """Answers for indexes by name. Its methods are called in one event loop; `close` ends its threads.
+
+    Attributes:
+        indexes: by name.
+        limits: how much it takes on.
+    """
+
+    def __init__(
+        self,
+        served: Sequence[ServedIndex],
+        limits: Limits,
+        *,
+        threads: int = 1,
+        told: Callable[[BatchTold], None] = lambda batch: None,
+    ) -> None:
+        """Start a decoding thread for each model.
+
+        Args:
+            served: the indexes, with their models.
+            limits: how much it takes on.
+            threads: threads that rank, for each model.
+            told: is told of each batch.
+        """
+        self.indexes: Mapping[str, ServedIndex] = {index.name: index for index in served}
+        self.limits = limits
+        models = {index.name: id(index.searcher.generator) for index in served}
+        batchers = {
+            model: Batcher(self._decoded, limits, threads=threads, told=told)
+            for model in dict.fromkeys(models.values())
+        }
+        self._batchers: dict[str, Batcher[Group, Asked, list[Hit]]] = {
+            name: batchers[model] for name, model in models.items()
+        }
+
+    @property
+    def n_waiting(self) -> int:
+        """Queries whose batch has not begun."""
+        return sum(batcher.n_waiting for batcher in set(self._batchers.values()))
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether queries are answered."""
+        return all(batcher.is_running for batcher in self._batchers.values())
+
+    def index(self, name: str) -> ServedIndex:
+        """An index by its name.
+
+        Raises:
+            NotFoundError: none is served under this name.
+        """
+        if name not in self.indexes:
+            known = ", ".join(self.indexes)
+            raise NotFoundError(f"no index is served as {shown(name)}; served are {known}")
+        return self.indexes[name]
+
+    async def search(self, index: str, query: str, hits: int, preset: str | None = None) -> list[Hit]:
+        """The best documents for a query, best first, with their texts.
+
+        Raises:
+            NotFoundError: no such index, or preset.
+            OverloadedError, UnavailableError: it cannot be answered now.
+            TimedOutError: the time limit passed.
+        """
+        configs = self.index(index).configs
+        chosen = next(iter(configs)) if preset is None else preset
+        if chosen not in configs:
+            raise NotFoundError(f"{index}: no preset {shown(chosen)}; there are {', '.join(configs)}")
+        future = self._batchers[index].submit(Group(index, chosen), Asked(query, hits))
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.timeout_s)
+        except TimeoutError as error:
+            raise TimedOutError(f"no answer within {self.limits.timeout_s:g} s; ask again later") from error
+
+    async def document(self, index: str, docid: str) -> str:
+        """A document's record as it was read, else a JSON object with id, title and contents.
+
+        Raises:
+            NotFoundError: no such index or document.
+        """
+        found = await asyncio.to_thread(self.index(index).searcher.doc, docid)
+        if found is None:
+            raise NotFoundError(f"{index}: there is no document with the id {shown(docid)}")
+        return found.raw()
+
+    async def refresh(self, index: str) -> bool:
+        """See the last commit to an index; whether anything has changed.
+
+        Raises:
+            NotFoundError: no such index.
+            IndexDirError: there is no sound index any more; what was open is searched on.
+        """
+        return await asyncio.to_thread(self.index(index).refresh)
+
+    async def refresh_all(self) -> None:
+        """See the last commit to each index; what cannot be seen is logged, and searched on as it was."""
+        for name in self.indexes:
+            try:
+                if await self.refresh(name):
+                    logger.info("%s: %d documents now", name, self.indexes[name].searcher.num_docs)
+            except (SealError, OSError) as error:
+                logger.warning("%s: the index is searched on as it was: %s", name, error)
+
+    async def add(self, index: str, docs: Sequence[Mapping[str, Any]], duplicates: Duplicates) -> int:
+        """Add documents to an index; see `ServedIndex.add`. It is done to its end, whoever waits."""
+        return await asyncio.to_thread(self.index(index).add, docs, duplicates)
+
+    async def delete(self, index: str, docid: str) -> int:
+        """Delete a document of an index; see `ServedIndex.delete`."""
+        return await asyncio.to_thread(self.index(index).delete, docid)
+
+    def close(self) -> None:
+        """Answer what waits, and end the threads."""
+        for batcher in self._batchers.values():
+            batcher.close()
+
+    def _decoded(self, group: Group, asked: Sequence[Asked]) -> list[Callable[[], list[Hit]]]:
+        searcher = self.indexes[group.index].pinned(group.preset)
+        decoded = searcher.decode_counted([each.query for each in asked])
+        return [
+            partial(_ranked, searcher, keys, each.hits)
+            for keys, each in zip(decoded.queries, asked, strict=True)
+        ]
+
+
+def _ranked(searcher: SealSearcher, keys: QueryKeys, n_hits: int) -> list[Hit]:
+    return searcher.hits(searcher.rank(keys, n_hits))
+
+
+def parsed(raw: str) -> Any:
+    """A record as Pyserini's REST answers show it where they parse: of a JSON object all but its id.
+
+    Values that are neither object nor array become text, and of a single one only the value is left. What is
+    no JSON stays text.
+    """
+    try:
+        record = json.loads(raw, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return raw
+    if not isinstance(record, dict):
+        return record
+    values = {
+        name: value if isinstance(value, dict | list) else str(value)
+        for name, value in record.items()
+        if name not in _OF_ID
+    }
+    return next(iter(values.values())) if len(values) == 1 else values
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
