@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from importlib.util import find_spec
 
 from seal_ir.command import run
@@ -24,20 +25,20 @@ def main(arguments: list[str]) -> int:
 
     limits, configs, key = limits_of(args), configs_of(args), key_of(args)
     directories = named(args.index, Places.from_environment())
-    listening = None if args.mcp == "stdio" else serving.bound(args.host, args.port)
-    use_threads(args.threads)
-    served = opened(directories, configs, model=args.model, device=args.device, dtype=args.dtype)
-    tried(served)
-    if listening is None:
-        return serving.serve_stdio(served, limits, args.threads)
-    options = serving.HttpOptions(
-        key=key,
-        writable=args.writable,
-        mcp=args.mcp == "http",
-        refresh_s=args.refresh,
-        log_requests=args.log_requests,
-    )
-    return serving.serve_http(served, limits, args.threads, listening, options)
+    with nullcontext() if args.mcp == "stdio" else serving.bound(args.host, args.port) as listening:
+        use_threads(args.threads)
+        served = opened(directories, configs, model=args.model, device=args.device, dtype=args.dtype)
+        tried(served)
+        if listening is None:
+            return serving.serve_stdio(served, limits, args.threads)
+        options = serving.HttpOptions(
+            key=key,
+            writable=args.writable,
+            mcp=args.mcp == "http",
+            refresh_s=args.refresh,
+            log_requests=args.log_requests,
+        )
+        return serving.serve_http(served, limits, args.threads, listening, options)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -15,6 +16,7 @@ from starlette.exceptions import HTTPException
 
 from seal_ir.errors import SealError, shown
 from seal_ir.server.answers import JsonAnswer, StateAnswer, error_answer, failure
+from seal_ir.server.description import described
 from seal_ir.server.gate import Gate
 from seal_ir.server.metrics import CONTENT_TYPE, Metrics
 from seal_ir.server.routes import searching
@@ -59,7 +61,7 @@ def create_app(
     app.router.lifespan_context = _lifespan(service, tools, refresh_s)
     _add_handlers(app)
     app.add_middleware(Gate, key=key, max_body_bytes=service.limits.max_body_bytes, metrics=metrics)
-    app.openapi = _described(app.openapi, key is not None)  # type: ignore[method-assign]
+    app.openapi = partial(described, app.openapi, list(service.indexes), key is not None)  # type: ignore[method-assign]
     return app
 
 
@@ -147,28 +149,3 @@ def _told(error: Exception) -> str:
     if first.get("type") == "missing":
         return f"{where} is missing"
     return f"{where} is {shown(first.get('input'))}: {first.get('msg', 'it means nothing')}"
-
-
-def _described(described: Callable[[], dict[str, Any]], has_key: bool) -> Callable[[], dict[str, Any]]:
-    """FastAPI's description without its own answers to faults, which are never given, and with the key."""
-
-    def openapi() -> dict[str, Any]:
-        told = described()
-        for operations in told["paths"].values():
-            for operation in operations.values():
-                operation["responses"].pop("422", None)
-        schemas = told["components"]["schemas"]
-        for name in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(name, None)
-        if has_key:
-            told["components"]["securitySchemes"] = {
-                "ApiKeyAuth": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
-                "BearerAuth": {"type": "http", "scheme": "bearer"},
-            }
-            for path, operations in told["paths"].items():
-                for operation in operations.values():
-                    if path.startswith("/v1"):
-                        operation["security"] = [{"ApiKeyAuth": []}, {"BearerAuth": []}]
-        return told
-
-    return openapi

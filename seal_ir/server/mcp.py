@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from starlette.routing import BaseRoute
 
 from seal_ir.arguments import text, whole
-from seal_ir.errors import ArgumentError
+from seal_ir.errors import ArgumentError, SealError, one_line
 from seal_ir.server.service import Service, parsed
 
 _ABOUT = (
@@ -49,8 +50,9 @@ def tools(service: Service) -> MCPServer[Any]:
         Returns:
             Documents, best first, each with docid, score and doc, its contents.
         """
-        _check(service, query, hits)
-        found = await service.search(index, query, hits)
+        with _told():
+            _check(service, query, hits)
+            found = await service.search(index, query, hits)
         return [{"docid": hit.docid, "score": hit.score, "doc": parsed(hit.raw or "")} for hit in found]
 
     async def get_document(docid: str, index: str = first) -> dict[str, Any]:
@@ -60,7 +62,9 @@ def tools(service: Service) -> MCPServer[Any]:
             docid: the id, as search returned it.
             index: name of an index, one of list_indexes.
         """
-        return {"docid": docid, "doc": parsed(await service.document(index, docid))}
+        with _told():
+            raw = await service.document(index, docid)
+        return {"docid": docid, "doc": parsed(raw)}
 
     async def list_indexes() -> list[dict[str, Any]]:
         """List the indexes that can be searched: name, number of documents, model and presets of each."""
@@ -87,6 +91,15 @@ def http_tools(service: Service, host: str) -> HttpTools:
         max_request_body_size=service.limits.max_body_bytes,
     )
     return HttpTools(server, app.routes)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Lets the model read what is wrong with what it asked; the SDK hides all other errors from it."""
+    try:
+        yield
+    except SealError as error:
+        raise ToolError(one_line(error)) from error
 
 
 def _check(service: Service, query: str, hits: int) -> None:

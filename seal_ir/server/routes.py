@@ -34,7 +34,7 @@ LATER: dict[int | str, dict[str, Any]] = {
     503: {"model": ErrorAnswer, "description": "The server is being shut down."},
     504: {"model": ErrorAnswer, "description": "The time limit passed."},
 }
-IndexName = Annotated[str, Path(description="Name of an index that is served.")]
+IndexName = Annotated[str, Path(description="An index that is served.")]
 Docid = Annotated[str, Path(description="Id of a document.")]
 Parse = Annotated[bool, Query(description="Whether documents are JSON, or the text of their records.")]
 

@@ -9,10 +9,11 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import uvicorn
+from fastapi import FastAPI
 
 from seal_ir.errors import UsageError
 from seal_ir.server.app import create_app
@@ -53,9 +54,11 @@ def bound(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listening = socket.socket(family, kind, protocol)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
+        with ExitStack() as stack:
+            listening = stack.enter_context(socket.socket(family, kind, protocol))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            stack.pop_all()  # it stays open
     except OSError as error:
         told = error.strerror or error
         raise UsageError(f"cannot listen on {host}, port {port}: {told}; choose another --port") from error
@@ -82,19 +85,24 @@ def serve_http(
         mcp=options.mcp,
         refresh_s=options.refresh_s,
     )
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=options.log_requests,
-        server_header=False,
-        timeout_graceful_shutdown=math.ceil(limits.timeout_s) + _LEFT_S,
-    )
+    config = web_config(app, limits, options.log_requests)
     names = ", ".join(service.indexes)
     shown = f"[{host}]" if ":" in host else host
     told = f"serving {names} at http://{shown}:{port}/ (Ctrl-C stops)"
     with _logged(options.log_requests), _stopped_quietly():
         _Server(config, told).run(sockets=[listening])
     return 0
+
+
+def web_config(app: FastAPI, limits: Limits, log_requests: bool = False) -> uvicorn.Config:
+    """How uvicorn serves the application: it waits at its end for every answer that is still in time."""
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=log_requests,
+        server_header=False,
+        timeout_graceful_shutdown=math.ceil(limits.timeout_s) + _LEFT_S,
+    )
 
 
 class _Server(uvicorn.Server):
