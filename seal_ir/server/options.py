@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from seal_ir.command import CommandParser, add_threads, check_options
+from seal_ir.command import CommandParser, add_batch_size, add_threads, check_options
 from seal_ir.config import DEFAULT_PRESET, PRESETS, SearchConfig
 from seal_ir.config_files import configured
 from seal_ir.errors import UsageError
@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_limits(group: argparse._ArgumentGroup) -> None:
     add, known = group.add_argument, DEFAULT_LIMITS
-    add("--batch-size", type=int, default=known.batch_size, help="queries decoded together, at most")
+    add_batch_size(group, known.batch_size, "queries decoded together, at most")
     add("--wait-ms", type=float, default=known.wait_ms, help="how long a query waits for others")
     add("--max-waiting", type=int, default=known.max_waiting, help="queries that wait; more get 429")
     add("--timeout", type=float, default=known.timeout_s, help="seconds until a request gets 504")

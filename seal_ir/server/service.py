@@ -24,19 +24,29 @@ _OF_ID = ("id", "_id", "docid")
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """What queries must have in common to be decoded together; how many hits they want may differ."""
-
-    index: str
-    preset: str
-
-
-@dataclass(frozen=True, slots=True)
 class Asked:
     """A query, and how many hits it wants."""
 
     query: str
     hits: int
+
+
+Work = Callable[[SealSearcher, Sequence[Any]], list[Callable[[], Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What questions must have in common to be one batch; how many hits they want may differ.
+
+    Attributes:
+        index: by name.
+        preset: by name.
+        work: what is asked: the first stage of a batch, run in the thread that decodes.
+    """
+
+    index: str
+    preset: str
+    work: Work
 
 
 class Service:
@@ -67,10 +77,10 @@ class Service:
         self.limits = limits
         models = {index.name: id(index.searcher.generator) for index in served}
         batchers = {
-            model: Batcher(self._decoded, limits, threads=threads, told=told)
+            model: Batcher(self._begun, limits, threads=threads, told=told)
             for model in dict.fromkeys(models.values())
         }
-        self._batchers: dict[str, Batcher[Group, Asked, list[Hit]]] = {
+        self._batchers: dict[str, Batcher[Group, Any, Any]] = {
             name: batchers[model] for name, model in models.items()
         }
 
@@ -103,15 +113,8 @@ class Service:
             OverloadedError, UnavailableError: it cannot be answered now.
             TimedOutError: the time limit passed.
         """
-        configs = self.index(index).configs
-        chosen = next(iter(configs)) if preset is None else preset
-        if chosen not in configs:
-            raise NotFoundError(f"{index}: no preset {shown(chosen)}; there are {', '.join(configs)}")
-        future = self._batchers[index].submit(Group(index, chosen), Asked(query, hits))
-        try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.timeout_s)
-        except TimeoutError as error:
-            raise TimedOutError(f"no answer within {self.limits.timeout_s:g} s; ask again later") from error
+        found: list[Hit] = await self._answer(index, preset, _searched, Asked(query, hits))
+        return found
 
     async def document(self, index: str, docid: str) -> str:
         """A document's record as it was read, else a JSON object with id, title and contents.
@@ -155,13 +158,28 @@ class Service:
         for batcher in self._batchers.values():
             batcher.close()
 
-    def _decoded(self, group: Group, asked: Sequence[Asked]) -> list[Callable[[], list[Hit]]]:
-        searcher = self.indexes[group.index].pinned(group.preset)
-        decoded = searcher.decode_counted([each.query for each in asked])
-        return [
-            partial(_ranked, searcher, keys, each.hits)
-            for keys, each in zip(decoded.queries, asked, strict=True)
-        ]
+    async def _answer(self, index: str, preset: str | None, work: Work, asked: object) -> Any:
+        """What the work makes of a question, in a batch with others that come at about the same time."""
+        configs = self.index(index).configs
+        chosen = next(iter(configs)) if preset is None else preset
+        if chosen not in configs:
+            raise NotFoundError(f"{index}: no preset {shown(chosen)}; there are {', '.join(configs)}")
+        future = self._batchers[index].submit(Group(index, chosen, work), asked)
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.timeout_s)
+        except TimeoutError as error:
+            raise TimedOutError(f"no answer within {self.limits.timeout_s:g} s; ask again later") from error
+
+    def _begun(self, group: Group, asked: Sequence[Any]) -> list[Callable[[], Any]]:
+        return group.work(self.indexes[group.index].pinned(group.preset), asked)
+
+
+def _searched(searcher: SealSearcher, asked: Sequence[Asked]) -> list[Callable[[], list[Hit]]]:
+    """Decode queries together; their documents are ranked in other threads."""
+    decoded = searcher.decode_counted([each.query for each in asked])
+    return [
+        partial(_ranked, searcher, keys, each.hits) for keys, each in zip(decoded.queries, asked, strict=True)
+    ]
 
 
 def _ranked(searcher: SealSearcher, keys: QueryKeys, n_hits: int) -> list[Hit]:
