@@ -19,6 +19,7 @@ from seal_ir.server.answers import JsonAnswer, StateAnswer, error_answer, failur
 from seal_ir.server.description import described
 from seal_ir.server.gate import Gate
 from seal_ir.server.metrics import CONTENT_TYPE, Metrics
+from seal_ir.server.page import add_page
 from seal_ir.server.routes import searching
 from seal_ir.server.service import Service
 from seal_ir.server.writing import writing
@@ -57,6 +58,7 @@ def create_app(
     if writable:
         app.include_router(writing(service))
     _add_states(app, service, metrics)
+    add_page(app)
     tools = _add_mcp(app, service, host) if mcp else None
     app.router.lifespan_context = _lifespan(service, tools, refresh_s)
     _add_handlers(app)

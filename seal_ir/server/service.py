@@ -6,9 +6,10 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from seal_ir.errors import SealError, shown
 from seal_ir.index.indexer import Duplicates
@@ -19,6 +20,7 @@ from seal_ir.server.failures import NotFoundError, TimedOutError
 from seal_ir.server.limits import Limits
 from seal_ir.server.served import ServedIndex
 
+Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 _OF_ID = ("id", "_id", "docid")
 
@@ -75,6 +77,7 @@ class Service:
         """
         self.indexes: Mapping[str, ServedIndex] = {index.name: index for index in served}
         self.limits = limits
+        self._changing = ThreadPoolExecutor(1, thread_name_prefix="change")
         models = {index.name: id(index.searcher.generator) for index in served}
         batchers = {
             model: Batcher(self._begun, limits, threads=threads, told=told)
@@ -134,7 +137,7 @@ class Service:
             NotFoundError: no such index.
             IndexDirError: there is no sound index any more; what was open is searched on.
         """
-        return await asyncio.to_thread(self.index(index).refresh)
+        return await self._changed(self.index(index).refresh)
 
     async def refresh_all(self) -> None:
         """See the last commit to each index; what cannot be seen is logged, and searched on as it was."""
@@ -147,16 +150,21 @@ class Service:
 
     async def add(self, index: str, docs: Sequence[Mapping[str, Any]], duplicates: Duplicates) -> int:
         """Add documents to an index; see `ServedIndex.add`. It is done to its end, whoever waits."""
-        return await asyncio.to_thread(self.index(index).add, docs, duplicates)
+        return await self._changed(partial(self.index(index).add, docs, duplicates))
 
     async def delete(self, index: str, docid: str) -> int:
         """Delete a document of an index; see `ServedIndex.delete`."""
-        return await asyncio.to_thread(self.index(index).delete, docid)
+        return await self._changed(partial(self.index(index).delete, docid))
 
     def close(self) -> None:
         """Answer what waits, and end the threads."""
         for batcher in self._batchers.values():
             batcher.close()
+        self._changing.shutdown()
+
+    async def _changed(self, change: Callable[[], Result]) -> Result:
+        """What a change of an index makes; one at a time, and not among the threads that get documents."""
+        return await asyncio.get_running_loop().run_in_executor(self._changing, change)
 
     async def _answer(self, index: str, preset: str | None, work: Work, asked: object) -> Any:
         """What the work makes of a question, in a batch with others that come at about the same time."""
