@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
@@ -19,6 +20,7 @@ from seal_ir.server.answers import JsonAnswer, StateAnswer, error_answer, failur
 from seal_ir.server.description import described
 from seal_ir.server.gate import Gate
 from seal_ir.server.metrics import CONTENT_TYPE, Metrics
+from seal_ir.server.older_routes import older
 from seal_ir.server.page import add_page
 from seal_ir.server.routes import searching
 from seal_ir.server.service import Service
@@ -55,6 +57,7 @@ def create_app(
         redoc_url=None,
     )
     app.include_router(searching(service))
+    app.include_router(older(service))
     if writable:
         app.include_router(writing(service))
     _add_states(app, service, metrics)
@@ -147,7 +150,9 @@ def _add_handlers(app: FastAPI) -> None:
 def _told(error: Exception) -> str:
     """The first fault of a request in one line."""
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
-    where = ".".join(str(part) for part in first.get("loc", ())[1:]) or "the body"
+    # pydantic names the members of a union, too: types, which are no names of ours
+    names = [str(part) for part in first.get("loc", ())[1:] if re.fullmatch("[a-z0-9_]+", str(part))]
+    where = ".".join(names) or "the body"
     if first.get("type") == "missing":
         return f"{where} is missing"
     return f"{where} is {shown(first.get('input'))}: {first.get('msg', 'it means nothing')}"

@@ -181,6 +181,38 @@ def test_many_at_once_get_what_one_gets_byte_for_byte(url: str) -> None:
     assert counted["seal_ir_batch_queries_sum"] > counted["seal_ir_batch_queries_count"] > 0
 
 
+@pytest.mark.parametrize("query", ["the capital of France", {"query_txt": "the capital of France"}])
+def test_the_routes_of_pyserini_1(url: str, query: object) -> None:
+    body = {"query": query, "hits": 2, "qid": "q7", "ef_search": 100, "encoder": None}
+    answer = httpx.post(f"{url}/v1/indexes/tiny/search", json=body).json()
+    assert answer["query"] == {"qid": "q7", "query_txt": "the capital of France"}
+    found = search(url, "the capital of France", hits=2)["candidates"]
+    assert [(each["docid"], each["score"]) for each in answer["candidates"]] == [
+        (each["docid"], each["score"]) for each in found
+    ]
+    assert [each["document_txt"].split("\n")[-1] for each in answer["candidates"]] == [
+        each["doc"]["contents"].split("\n")[-1] for each in found
+    ]
+    document = get(url, "/v1/indexes/odd/documents/a/b").json()
+    assert document == {"id": "a/b", "title": "Slash", "contents": f"Slash\n{ODD[0].text}"}
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({}, "query is missing"),
+        ({"query": ""}, "query is ''"),
+        ({"query": {"query_txt": " "}}, "query"),
+        ({"query": "a", "hits": 1001}, "hits is 1001"),
+        ({"query": ["a"]}, "query"),
+    ],
+)
+def test_a_body_that_means_nothing_is_400(url: str, body: object, told: str) -> None:
+    answer = httpx.post(f"{url}/v1/indexes/tiny/search", json=body)
+    assert (answer.status_code, list(answer.json())) == (400, ["error"])
+    assert told in answer.json()["error"]
+
+
 def metrics(url: str) -> dict[str, float]:
     lines = [line for line in get(url, "/metrics").text.splitlines() if not line.startswith("#")]
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
