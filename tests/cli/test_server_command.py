@@ -15,7 +15,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from seal_ir.config import preset
+from seal_ir.errors import SealError
 from seal_ir.server.__main__ import main
+from seal_ir.server.options import key_of, parsed
+from seal_ir.server.served import ServedIndex, opened, tried
 from tests.helpers import serving, tiny
 from tests.helpers.commands import ROOT, Runner, assert_fault
 from tests.helpers.stubbed import Stubbed
@@ -120,3 +124,30 @@ def test_what_is_not_installed_is_named(
     monkeypatch.setattr("seal_ir.server.__main__.find_spec", lambda name: None if name == "mcp" else 1)
     result = call(main, "--index", tiny_index)
     assert_fault(result, 2, "mcp is not installed; get it with: pip install 'seal-ir[server]'")
+
+
+def test_a_preset_that_does_not_fit_fails_before_it_is_served(tiny_index: Path) -> None:
+    searcher = serving.served(tiny_index).searcher
+    index = ServedIndex("tiny", "tiny", searcher, {"minder": preset("minder")})
+    with pytest.raises(SealError, match="pseudo_queries"):
+        tried([index])
+
+
+@pytest.mark.parametrize(("host", "told"), [("127.0.0.1", ""), ("::1", ""), ("0.0.0.0", "others can reach")])
+def test_a_server_that_is_open_to_others_says_so(
+    host: str, told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SEAL_IR_API_KEY", raising=False)
+    assert key_of(parsed(["--index", "any", "--host", host])) is None
+    err = capsys.readouterr().err
+    assert told in err
+    assert bool(told) == bool(err)
+    monkeypatch.setenv("SEAL_IR_API_KEY", serving.KEY)
+    assert key_of(parsed(["--index", "any", "--host", host])) == serving.KEY
+    assert capsys.readouterr().err == ""
+
+
+def test_indexes_of_one_model_share_it(tiny_index: Path, stubbed: Stubbed) -> None:
+    first, second = opened({"a": tiny_index, "b": tiny_index}, {"lm": preset("lm")})
+    assert first.searcher.generator is second.searcher.generator
+    assert len(stubbed.loaded) == 1
