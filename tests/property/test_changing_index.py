@@ -30,10 +30,10 @@ from seal_ir.records import Document
 from seal_ir.search.searcher import SealSearcher
 from tests.helpers import tiny
 from tests.helpers.examples import examples
+from tests.helpers.filtered import QUERIES, compare_whole, compare_within
 from tests.helpers.indexes import content
 
 IDS = [f"d{number}" for number in range(9)]
-QUERIES = ["what is the capital of Japan", "the whale </s>"]
 TEXTS = [*tiny.SENTENCES, tiny.LITERAL, "", "Paris", "the capital of the sea", "two  spaces"]
 OF_TEXTS = st.sampled_from(TEXTS)
 DOCUMENTS = st.builds(
@@ -51,6 +51,7 @@ DOCUMENTS = st.builds(
     st.sampled_from(["", "city", "sea life"]),
     st.integers(0, 2),
 )
+Hits = dict[str, list[tuple[str, float]]]
 LISTS = st.lists(DOCUMENTS, min_size=1, max_size=4, unique_by=lambda document: document.id)
 
 
@@ -65,6 +66,8 @@ class ChangingIndex(RuleBasedStateMachine):
         self.committed: dict[str, Document] = {}
         self.is_compared = True
         self.generator = tiny.generator()
+        self.reader: SealSearcher | None = None  # that stays open
+        self.seen: Hits = {}  # by the reader, when it was last refreshed
 
     @initialize(
         engine=st.sampled_from(["native", "sdsl"]),
@@ -164,6 +167,35 @@ class ChangingIndex(RuleBasedStateMachine):
         assert not (self.directory / LOCK).exists()
         self.writer = self.opened()
 
+    @precondition(lambda self: self.committed)
+    @rule()
+    def refresh(self) -> None:
+        """A reader that stays open answers as it did until it is refreshed, then like a new one."""
+        new = SealSearcher(self.directory, self.generator)
+        if self.reader is None:
+            self.reader = SealSearcher(self.directory, self.generator)
+        else:
+            assert hits_of(self.reader) == self.seen
+            is_old = self.reader.index.manifest != new.index.manifest
+            assert self.reader.refresh() == is_old
+        self.seen = hits_of(self.reader)
+        assert self.seen == hits_of(new)
+        assert self.reader.num_docs == len(self.committed)
+
+    @precondition(lambda self: self.committed)
+    @rule(docids=st.sets(st.sampled_from(IDS)))
+    def search_within(self, docids: set[str]) -> None:
+        """Some documents by their ids, and a fresh index of these."""
+        allowed = [document for docid, document in self.committed.items() if docid in docids]
+        searcher = SealSearcher(self.directory, self.generator)
+        within = searcher.make_filter(docids, counts="filter", missing="skip")
+        whole = searcher.make_filter([document.id for document in allowed])
+        assert within.n_documents == whole.n_documents == len(allowed)
+        if allowed:
+            alone = SealSearcher(self.fresh(allowed).directory, self.generator)
+            compare_within(searcher, within, alone)
+            compare_whole(searcher, whole, alone)
+
     @precondition(lambda self: not self.is_compared)
     @invariant()
     def answers_like_a_fresh_index(self) -> None:
@@ -215,6 +247,12 @@ class ChangingIndex(RuleBasedStateMachine):
             for patched in self.patches:
                 patched.stop()
         shutil.rmtree(self.folder)
+
+
+def hits_of(searcher: SealSearcher) -> Hits:
+    """Ids and scores for each query; numbers of documents are those of a generation."""
+    found = searcher.batch_search(QUERIES, QUERIES, k=20)
+    return {query: [(hit.docid, hit.score) for hit in found[query]] for query in QUERIES}
 
 
 def same_rows(index: Index, fresh: Index) -> None:
