@@ -61,7 +61,8 @@ def _positions(find: Find, locate: Locate, symbol: int) -> Ints:
     """Where in their documents a symbol's occurrences end, in reading order."""
     found = [(part.documents, part.ends) for part in _located(find, locate, symbol)]
     documents, ends = np.concatenate([np.empty((2, 0), np.int64), *map(np.stack, found)], axis=1)
-    return ends[np.lexsort((ends, documents))]
+    ordered: Ints = ends[np.lexsort((ends, documents))]
+    return ordered
 
 
 def _located(find: Find, locate: Locate, symbol: int) -> Iterator[Occurrences]:
