@@ -73,8 +73,9 @@ class ChangingIndex(RuleBasedStateMachine):
         engine=st.sampled_from(["native", "sdsl"]),
         max_tokens=st.sampled_from([120, 1 << 30]),
         is_tiered=st.booleans(),
+        documents=st.just([]) | LISTS,
     )
-    def begin(self, engine: str, max_tokens: int, is_tiered: bool) -> None:
+    def begin(self, engine: str, max_tokens: int, is_tiered: bool, documents: list[Document]) -> None:
         self.options = BuildOptions(
             engine=EngineSpec(engine),
             max_segment_tokens=max_tokens,
@@ -90,6 +91,9 @@ class ChangingIndex(RuleBasedStateMachine):
         for patched in self.patches:
             patched.start()
         self.writer = self.opened()
+        if documents:
+            self.add(documents)
+            self.commit(None, set(), is_refreshed=True)
 
     def opened(self) -> SealIndexer:
         return SealIndexer(self.directory, tiny.tokenizer(), options=self.options)
@@ -133,8 +137,12 @@ class ChangingIndex(RuleBasedStateMachine):
         for docid in docids:
             self.now.pop(docid, None)
 
-    @rule(n_segments=st.none() | st.integers(1, 3))
-    def commit(self, n_segments: int | None) -> None:
+    @rule(
+        n_segments=st.none() | st.integers(1, 3),
+        docids=st.sets(st.sampled_from(IDS)),
+        is_refreshed=st.booleans(),
+    )
+    def commit(self, n_segments: int | None, docids: set[str], is_refreshed: bool) -> None:
         call = self.writer.commit if n_segments is None else lambda: self.writer.merge(n_segments)
         if not self.now and self.committed:
             with pytest.raises(InputError, match="an index holds at least one"):
@@ -150,6 +158,10 @@ class ChangingIndex(RuleBasedStateMachine):
             segments = self.writer.manifest.segments
             assert len(segments) <= n_segments
             assert not any(segment.deleted for segment in segments)
+        if self.committed:
+            self.search_within(docids)
+            if is_refreshed:
+                self.refresh()
 
     @rule(is_whole=st.booleans())
     def reopen(self, is_whole: bool) -> None:
@@ -167,8 +179,6 @@ class ChangingIndex(RuleBasedStateMachine):
         assert not (self.directory / LOCK).exists()
         self.writer = self.opened()
 
-    @precondition(lambda self: self.committed)
-    @rule()
     def refresh(self) -> None:
         """A reader that stays open answers as it did until it is refreshed, then like a new one."""
         new = SealSearcher(self.directory, self.generator)
@@ -182,8 +192,6 @@ class ChangingIndex(RuleBasedStateMachine):
         assert self.seen == hits_of(new)
         assert self.reader.num_docs == len(self.committed)
 
-    @precondition(lambda self: self.committed)
-    @rule(docids=st.sets(st.sampled_from(IDS)))
     def search_within(self, docids: set[str]) -> None:
         """Some documents by their ids, and a fresh index of these."""
         allowed = [document for docid, document in self.committed.items() if docid in docids]
