@@ -93,7 +93,7 @@ class ChangingIndex(RuleBasedStateMachine):
         self.writer = self.opened()
         if documents:
             self.add(documents)
-            self.commit(None, set(), is_refreshed=True)
+            self.commit(None, set(IDS[:5]), is_refreshed=True)
 
     def opened(self) -> SealIndexer:
         return SealIndexer(self.directory, tiny.tokenizer(), options=self.options)
@@ -139,8 +139,8 @@ class ChangingIndex(RuleBasedStateMachine):
 
     @rule(
         n_segments=st.none() | st.integers(1, 3),
-        docids=st.sets(st.sampled_from(IDS)),
-        is_refreshed=st.booleans(),
+        docids=st.sets(st.sampled_from(IDS), min_size=4),
+        is_refreshed=st.sampled_from([True, True, False]),
     )
     def commit(self, n_segments: int | None, docids: set[str], is_refreshed: bool) -> None:
         call = self.writer.commit if n_segments is None else lambda: self.writer.merge(n_segments)
