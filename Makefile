@@ -23,7 +23,7 @@ INDEX_DEMO = $(PYTHON) -m seal_ir.index --input collections/demo/corpus.jsonl --
 DEMO_RUNS := runs/demo.lm.trec runs/demo.lm-fm.trec runs/demo.intersective.trec runs/demo.paper.trec \
   runs/demo.balanced.trec
 
-.PHONY: help install demo test test-fast lint bench bench-quick eval asan tsan clean
+.PHONY: help install demo test test-fast lint bench bench-quick scale eval asan tsan clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -88,6 +88,9 @@ bench-quick: install  ## the same on 1 million tokens and few queries
 	$(PYTHON) tests/bench/bench_index.py
 	@test -e $(DEMO)/index.json || $(INDEX_DEMO)
 	$(PYTHON) tests/bench/bench_search.py --quick --output runs/bench/search.json
+
+scale: install  ## predict what 21 million and 10 billion passages take, from the constants in tests/bench/scale.toml
+	$(PYTHON) tests/bench/scale.py
 
 # With TABLE, that table; else the demo's and, where the real data is, the one over 10,000 passages.
 TABLE ?= demo $(if $(SEAL_IR_DATA),nq-10k)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -27,6 +28,7 @@ SAMPLE_RATES = {
     "small": 32,
     "fast": 1,
 }  # of native's layouts: every so manieth position is kept
+_SDSL_DISK, _SDSL_ROOM = 9, 1 << 16  # bytes a token, and others, of sdsl-lite's temporary files
 PIECE = 1 << 17  # rows that are located at a time where there may be millions
 
 
@@ -150,6 +152,11 @@ def build_engine(
     except RuntimeError as error:
         raise IndexDirError(f"the index cannot be written: {error}") from error
     except MemoryError as error:
+        if spec.name == SDSL and disk_usage(temp_dir).free < _SDSL_ROOM + _SDSL_DISK * len(symbols):
+            # It reads its own files again, and takes one that was cut short for a size out of this world.
+            raise IndexDirError(
+                f"the index cannot be written: the disk of {temp_dir} is full; make room"
+            ) from error
         raise IndexDirError(
             f"not enough memory to index {len(symbols):,} tokens at once: about "
             f"{build_memory(spec, len(symbols)) >> 20:,} MiB beside the text; see --memory"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from seal_ir.command import CommandParser, add_batch_size, add_threads, check_options
 from seal_ir.config import DEFAULT_PRESET, PRESETS, SearchConfig
-from seal_ir.config_files import configured
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.inputs import rereadable
+from seal_ir.search.options import configured
 from seal_ir.server.limits import DEFAULT_LIMITS, Limits
 
 KEY_VARIABLE = "SEAL_IR_API_KEY"
