@@ -1,8 +1,8 @@
 """A hook of MkDocs: the repository's pages as they are, in the places that they have on the site.
 
-Pages link to each other by their paths in the repository, as code hosts want it. Some lie outside of docs, and
-docs/index.md is a page about a command, not the site's first page. `MOVED` says where such pages are on the site.
-Links to them are rewritten while the site is built, and a link to a file that is not there is a warning.
+Pages link to each other by their paths in the repository, as code hosts want it. Some lie outside of docs,
+and docs/index.md is a page about a command, not the site's first page. `MOVED` says where such pages are on
+the site. Links to them are rewritten while the site is built; one to a file that is not there is a warning.
 """
 
 from __future__ import annotations
