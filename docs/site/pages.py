@@ -24,6 +24,7 @@ MOVED = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "docs/index.md": "indexing.md",
+    "eval/README.md": "tables.md",
     **{
         path.relative_to(ROOT).as_posix(): f"card-{path.parent.name}.md"
         for path in sorted((ROOT / "seal_ir" / "models").glob("*/README.md"))

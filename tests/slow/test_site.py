@@ -126,8 +126,9 @@ def test_a_broken_link_fails_the_build(link: str, tmp_path: Path) -> None:
     for name in ("docs", "mkdocs.yml"):
         source, target = ROOT / name, tmp_path / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
-    for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"):
-        shutil.copy(ROOT / name, tmp_path)
+    for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "eval/README.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
     shutil.copytree(
         ROOT / "seal_ir" / "models",
         tmp_path / "seal_ir" / "models",
