@@ -14,6 +14,7 @@ from seal_ir.command import CommandParser, add_ignored, add_refused, add_threads
 from seal_ir.convert.published_index import PublishedCollection
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection, ReadOptions, collection_kinds, read_ids
+from seal_ir.formats.collections.kinds import names_source
 from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.outputs import check_several
@@ -43,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
         " look at one (--stats, --verify).",
     )
     parser.add_argument("--index", type=Path, required=True, help="directory of the index")
-    parser.add_argument("--input", type=Path, help="file or folder of documents; for HFDataset also its name")
+    parser.add_argument("--input", type=Path, help="file or folder of documents, or a name of such")
     _add_reading(parser.add_argument_group("what to read"))
     _add_building(parser.add_argument_group("how to build"))
     mode = parser.add_argument_group(
@@ -177,7 +178,7 @@ def main(arguments: list[str]) -> int:
     if not (args.stats or args.verify):
         if args.import_seal is not None:
             _check_import(args)
-        elif args.input is None:
+        elif args.input is None and not names_source(args.collection):
             raise UsageError("--input is missing: name the documents to index (or give --stats or --verify)")
         return _build(args)
     if args.input is not None or args.import_seal is not None:

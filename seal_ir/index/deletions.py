@@ -70,6 +70,11 @@ class LiveTable:
         """See `DocumentTable.number`."""
         return next(self._renumbered(self._table.numbers(docid)), None)
 
+    def was_deleted(self, docid: str) -> bool:
+        """Whether a document with this id is here and does not count."""
+        numbers = list(self._table.numbers(docid))
+        return len(numbers) > len(list(self._renumbered(iter(numbers))))
+
     def having(self, docids: pa.Array) -> Ints:
         """See `DocumentTable.having`."""
         return np.flatnonzero(np.isin(self._live, self._table.having(docids)))

@@ -20,6 +20,7 @@ from seal_ir.arguments import instance
 from seal_ir.config import DecodeConfig, SearchConfig
 from seal_ir.decode.beam import Decoded, decode
 from seal_ir.decode.prompts import note_cut
+from seal_ir.decode.recorder import Recorder
 from seal_ir.decode.rescore import rescore
 from seal_ir.errors import ModelError
 from seal_ir.index.reader import Index
@@ -86,7 +87,13 @@ class LazyGenerator:
         self._index.tokenizer = generator.tokenizer  # its equal: to make the index's own takes 0.1 s
         return generator
 
-    def decode(self, queries: Sequence[str], config: SearchConfig, index: Index) -> Decoded:
+    def decode(
+        self,
+        queries: Sequence[str],
+        config: SearchConfig,
+        index: Index,
+        recorder: Recorder | None = None,
+    ) -> Decoded:
         """The keys that the model writes for a batch of queries, in the way that `config` wants them written.
 
         Says once which values of the index are too long to be written.
@@ -95,6 +102,7 @@ class LazyGenerator:
             queries: the queries.
             config: the settings.
             index: what the keys are of: the model's index, or a view of it.
+            recorder: watches the decoding of a single query; not that of the slow path.
 
         Raises:
             ModelError: as `get`.
@@ -110,7 +118,7 @@ class LazyGenerator:
         if config.slow_path:
             decoded = published.decode(generator, index, queries, settings)
         else:
-            decoded = decode(generator, index, queries, settings)
+            decoded = decode(generator, index, queries, settings, recorder=recorder)
         if isinstance(index, View) and index.counts == "collection":
             decoded = decoded._replace(queries=recounted(index.whole, decoded.queries))
         if config.slow_path or not settings.rescore:

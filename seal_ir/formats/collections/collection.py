@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.collections.kinds import KINDS, kind_named
+from seal_ir.formats.collections.kinds import KINDS, kind_and_source
 from seal_ir.formats.collections.passages import TEXT_KEYS, Record
 from seal_ir.formats.collections.stored import StoredFields
 from seal_ir.formats.io.files import iter_lines, shown
@@ -102,7 +102,7 @@ DEFAULTS = ReadOptions()
 class Collection:
     """The documents below a path, in the order of the sorted files; each iteration reads them from disk anew.
 
-    For `HFDataset` the path may be a name on the hub; see `hub`.
+    For `HFDataset`, `LuceneIndex` and `ir_datasets` the path may be a name; `ir_datasets:NAME` needs none.
 
     A pass holds the ids it has seen (about 100 bytes a document), never the documents. A record is
     malformed, else excluded, else a duplicate, else empty (all fields are white space), else indexed.
@@ -116,8 +116,8 @@ class Collection:
         missing_ids: how many of `include_ids` the last complete pass did not meet.
     """
 
-    def __init__(self, kind: str, path: Path, options: ReadOptions = DEFAULTS) -> None:
-        kind = kind_named(kind)
+    def __init__(self, kind: str, path: Path | None, options: ReadOptions = DEFAULTS) -> None:
+        kind, path = kind_and_source(kind, path)
         if options.fields and not KINDS[kind].is_json:
             raise UsageError(f"{kind} has no further fields such as {shown(options.fields[0])}; JSON has")
         if options.stored and not KINDS[kind].is_json:
