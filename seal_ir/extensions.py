@@ -9,10 +9,11 @@ from seal_ir.errors import IndexDirError
 
 NATIVE, SDSL = "native", "sdsl"  # the FM-index engines
 RANK = "rank"  # ranking, and the token stores that it reads
+_AGAIN = "install seal-ir again (in a checkout: `make install`)"
 _INSTALL = {
-    NATIVE: "run `make install` again",
-    SDSL: "install libsdsl-dev (apt) and run `make install` again",
-    RANK: "run `make install` again",
+    NATIVE: _AGAIN,
+    SDSL: "wheels leave it out; install libsdsl-dev (apt) and run `make install` in a checkout",
+    RANK: _AGAIN,
 }
 
 
