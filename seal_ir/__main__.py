@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "eval": "measure runs",
         "tune": "choose settings of ranking and fusion on questions with judgements",
         "encode": "write the keys of topics, for searches without a model",
+        "server": "serve indexes over HTTP, or to language models (MCP)",
         "models fetch": "fetch the default model's weights",
         "train data": "make a training set",
         "train fit": "train a model on it",

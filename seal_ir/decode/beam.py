@@ -26,9 +26,10 @@ from seal_ir.decode.stopping import Stopping
 from seal_ir.decode.unconstrained import Unconstrained
 from seal_ir.index.engine import Successors
 from seal_ir.index.reader import Index
+from seal_ir.index.sparse import as_tuples
 from seal_ir.lm.next_tokens import Sound, step_of
 from seal_ir.lm.protocols import Generator, NextTokens, Prompt, Session
-from seal_ir.records import BODY, NO_UNIGRAMS, QUERY, Key, QueryKeys, Range, Unigrams
+from seal_ir.records import BODY, NO_UNIGRAMS, QUERY, Key, QueryKeys, Unigrams
 from seal_ir.text.symbols import FIRST_TOKEN, Marks
 
 _DEFAULT_RULE = CostRule()
@@ -237,16 +238,19 @@ class _Search:
     def _add_keys(self, jobs: Ints, symbols: Ints, best: Candidates, which: Ints) -> None:
         counts = _counts(best.ranges[which])
         which, counts = which[counts > 0], counts[counts > 0]  # without the constraint not all occur
-        columns = (jobs[which], symbols[which], best.scores[which], counts, best.ranges[which])
-        for j, written, logprob, count, ranges in zip(*(column.tolist() for column in columns), strict=True):
+        columns = (column.tolist() for column in (jobs[which], symbols[which], best.scores[which], counts))
+        rows = as_tuples(best.ranges[which])
+        for j, written, logprob, count, ranges in zip(*columns, rows, strict=True):
             job = self._jobs[j]
             ngram = (job.marks.start, *written) if job.marks.start else tuple(written)
-            job.keys.append(Key(ngram, logprob, count, tuple(Range(lo, hi) for lo, hi in ranges), job.kind))
+            job.keys.append(Key(ngram, logprob, count, ranges, job.kind))
 
     def _add_query_keys(self, whole: Sequence[Scored]) -> None:
-        for job, ngram, logprob, ranges in whole:
-            count = int(_counts(ranges))
-            rows = tuple(Range(lo, hi) for lo, hi in ranges.tolist())
+        if not whole:
+            return
+        ranges = np.stack([item.ranges for item in whole])
+        found = zip(whole, as_tuples(ranges), _counts(ranges).tolist(), strict=True)
+        for (job, ngram, logprob, _), rows, count in found:
             self._jobs[job].keys.append(Key(ngram, logprob, count, rows, QUERY))
 
 

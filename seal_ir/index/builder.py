@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.arguments import check_least
-from seal_ir.errors import IndexDirError, InputError, UsageError
+from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections.stored import StoredFields, stored_fields
+from seal_ir.index.directory import unwritable
 from seal_ir.index.document_checks import checked
 from seal_ir.index.engine import EngineSpec
 from seal_ir.index.generations import building, commit, named_by_content
@@ -127,7 +128,7 @@ def build_index(
             )
             commit(directory, working, manifest)
     except OSError as error:
-        raise IndexDirError(f"{directory}: cannot write the index: {error.strerror or error}") from error
+        raise unwritable(directory, error) from error
     return manifest
 
 

@@ -17,6 +17,7 @@ from seal_ir.formats.io.outputs import remove
 from seal_ir.index.builder import BuildOptions
 from seal_ir.index.changes import Changes, Wanted, chosen_of
 from seal_ir.index.committing import committed, merged
+from seal_ir.index.directory import unwritable
 from seal_ir.index.document_checks import Given, given
 from seal_ir.index.generations import building
 from seal_ir.index.home import Home, Model, begun, cutter_for
@@ -259,8 +260,7 @@ class SealIndexer:
         try:
             yield
         except OSError as error:
-            told = error.strerror or error
-            raise IndexDirError(f"{self.directory}: cannot write the index: {told}") from error
+            raise unwritable(self.directory, error) from error
 
     def _commit(self) -> None:
         """Make all changes seen."""

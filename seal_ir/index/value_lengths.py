@@ -56,16 +56,16 @@ def value_lengths(find: Find, locate: Locate, marks: Marks) -> Ints:
 
 
 def _positions(find: Find, locate: Locate, symbol: int) -> Ints:
-    """Where a symbol occurs, as one number each that grows in reading order."""
-    found = [part.documents << 32 | part.ends for part in _located(find, locate, symbol)]
-    return np.sort(np.concatenate([np.empty(0, np.int64), *found]))
+    """Where in their documents a symbol's occurrences end, in reading order."""
+    found = [(part.documents, part.ends) for part in _located(find, locate, symbol)]
+    documents, ends = np.concatenate([np.empty((2, 0), np.int64), *map(np.stack, found)], axis=1)
+    ordered: Ints = ends[np.lexsort((ends, documents))]
+    return ordered
 
 
 def _located(find: Find, locate: Locate, symbol: int) -> Iterator[Occurrences]:
-    ranges = find([symbol])
-    for segment in range(len(ranges)):
-        for piece in pieces(ranges, segment):
-            yield locate([piece])
+    for piece in pieces(find([symbol])):
+        yield locate([piece.ranges])
 
 
 def longest(index: Lengths, fields: Iterable[str]) -> int:

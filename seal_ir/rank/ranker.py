@@ -19,6 +19,7 @@ import numpy as np
 
 from seal_ir.arrays import Doubles, Ints, Symbols
 from seal_ir.config import RankConfig
+from seal_ir.errors import UsageError
 from seal_ir.index.directory import damaged
 from seal_ir.index.engine import pieces
 from seal_ir.index.reader import Index
@@ -32,6 +33,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_CACHE_BYTES = 128 << 20  # the passages of 40 million tokens
 # Documents that one frequent key may add; five times what rare keys have on average (docs/scoring.md).
 MOST_FURTHER = 100_000
+_MOST_ROWS = (1 << 32) - 1  # occurrences of a query's rare keys that cpp/rank numbers
 _BATCH = 512  # documents read together: 300 KB of text, and few enough that the first bounds help the next
 _CUT = (
     "a query's rare keys are in %d documents, %d are wanted, and the next key occurs %d times: only the first"
@@ -212,8 +214,16 @@ def find_candidates(index: Index, keys: Sequence[Key], max_count: int, n_hits: i
         keys: of one query, in the order in which they are taken.
         max_count: how often a rare key may occur.
         n_hits: documents wanted.
+
+    Raises:
+        UsageError: `max_count` lets more occurrences in than can be numbered.
     """
     rare = [i for i, key in enumerate(keys) if key.count <= max_count]
+    if (n_rows := sum(keys[i].count for i in rare)) > _MOST_ROWS:
+        raise UsageError(
+            f"[rank] max_count = {max_count}: a query's rare keys occur {n_rows:,} times together, of which"
+            f" {_MOST_ROWS:,} at most can be scored; lower it"
+        )
     found = index.locate(keys[i].ranges for i in rare)
     sizes = np.zeros(len(keys) + 1, dtype=np.int64)
     sizes[1:][rare] = np.diff(found.offsets)
@@ -241,13 +251,12 @@ def _further(index: Index, frequent: Sequence[Key], known: Ints, n_hits: int) ->
 def _holders(index: Index, key: Key, known: Ints, most: int) -> Ints:
     """The first `most` documents by number that hold a key and are not among the known ones, ascending."""
     found = np.empty(0, dtype=np.int64)
-    for segment in range(len(key.ranges)):
-        if len(found) == most:  # documents of later segments have higher numbers
+    for piece in pieces(key.ranges):
+        if len(found) == most and piece.begins:  # documents of later segments have higher numbers
             break
-        for piece in pieces(key.ranges, segment):
-            documents = np.unique(index.locate([piece]).documents)
-            new = np.setdiff1d(documents, known, assume_unique=True)
-            found = np.union1d(found, new)[:most]
+        documents = np.unique(index.locate([piece.ranges]).documents)
+        new = np.setdiff1d(documents, known, assume_unique=True)
+        found = np.union1d(found, new)[:most]
     return found
 
 
