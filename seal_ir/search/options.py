@@ -248,10 +248,13 @@ def add_index(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--index", help="directory or registered name; default: the best one built for these topics"
     )
-    missing = (
-        "build or fetch what is missing, a registered index or the default model's weights, without asking"
-    )
-    parser.add_argument("--yes", action="store_true", help=missing)
+    add_yes(parser)
+
+
+def add_yes(parser: argparse._ActionsContainer) -> None:
+    """The option --yes."""
+    missing = "a registered index or the default model's weights"
+    parser.add_argument("--yes", action="store_true", help=f"make what is missing without asking: {missing}")
 
 
 def add_decoding(parser: argparse._ActionsContainer, threads: str) -> None:
