@@ -101,6 +101,11 @@ def _ways(entry: IndexEntry) -> str:
     return f"here; download it ({entry.download.n_bytes / 1e6:,.1f} MB) with: {_fetching(entry)}"
 
 
+def how_to_make(entry: IndexEntry) -> str:
+    """The command that downloads an index, where it is published, or builds it."""
+    return entry.build if entry.download is None else _fetching(entry)
+
+
 def _fetching(entry: IndexEntry) -> str:
     return f"python -m seal_ir.index.download {shlex.quote(entry.name)}"
 
@@ -147,7 +152,7 @@ def index_for(topics: str, places: Places) -> IndexEntry:
     for entry in suitable:
         if entry.present:
             return entry
-    ways = "; or ".join(entry.build if entry.download is None else _fetching(entry) for entry in suitable)
+    ways = "; or ".join(map(how_to_make, suitable))
     raise UsageError(f"no index for topics {topics!r} is built; build one with: {ways}")
 
 

@@ -1,8 +1,8 @@
 """`python -m tests.helpers.wheel_check`: what is handed on, built, and used by somebody without the checkout.
 
-The wheel is built from the sdist and installed into an environment of its own, which finds its dependencies in
-this one (or, with --dependencies, installs them: minutes). In an empty folder the model's weights are fetched,
-the demo index is built by the first search, and its run is checked.
+The wheel is built from the sdist and installed into an environment of its own, which finds what it depends on
+in this one (or, with --dependencies, installs that: minutes). In an empty folder the weights are fetched, the
+demo index is built by the first search, and its run is checked.
 """
 
 from __future__ import annotations
@@ -94,6 +94,8 @@ def check_wheel(wheel: Path) -> None:
         names = set(archive.namelist())
         (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
         head, _, description = archive.read(metadata).decode("utf-8").partition("\n\n")
+    modules = {str(path.relative_to(ROOT)) for path in ROOT.glob("seal_ir/**/*.py")}
+    assert not modules - names, modules - names
     licences = {f"{metadata.rpartition('/')[0]}/licenses/{name}" for name in LICENCES}
     assert not {*DATA, *licences} - names, {*DATA, *licences} - names
     assert not [name for name in names if re.search(r"_sdsl.*\.so$", name)]
