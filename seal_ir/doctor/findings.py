@@ -8,8 +8,10 @@ from typing import Literal
 
 from seal_ir.errors import one_line
 
-OK, ABSENT, BROKEN = "ok", "absent", "broken"
 State = Literal["ok", "absent", "broken"]
+OK: State = "ok"
+ABSENT: State = "absent"
+BROKEN: State = "broken"
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ def test_an_index_without_the_package(index: Path, cache: Path, call: Runner) ->
     assert left(cache) == []
 
 
-def test_e5_an_index_that_nobody_answers_at_is_given_up_in_seconds(
+def test_an_index_that_nobody_answers_at_is_given_up_in_seconds(
     cache: Path, call: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -122,7 +122,7 @@ def test_e5_an_index_that_nobody_answers_at_is_given_up_in_seconds(
 
 
 @pytest.mark.slow
-def test_e5_an_index_that_hangs_is_given_up_in_seconds(
+def test_an_index_that_hangs_is_given_up_in_seconds(
     cache: Path, call: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:  # takes connections, and never answers
