@@ -12,9 +12,12 @@ from seal_ir.formats.io.resolve import Places
 from seal_ir.index import making
 from seal_ir.index.making import asked_index, asked_index_for
 from seal_ir.index.reader import Index
+from seal_ir.search.__main__ import main as search
+from seal_ir.search.searcher import SealSearcher
 from seal_ir.text import pretrained
 from seal_ir.text.pretrained import DEFAULT_MODEL
 from tests.helpers import tiny
+from tests.helpers.commands import Runner
 
 TOML = """
 [[index]]
@@ -150,12 +153,32 @@ def test_the_weights_are_asked_for_before_the_documents_are_read(
     assert seen == [(DEFAULT_MODEL, True)]
 
 
-def test_the_demo_collection_of_this_package_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the tokenizer of a small model in the place of the default one's."""
+@pytest.fixture
+def small_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, where the demo index is built with the tokenizer of a small model."""
     monkeypatch.setattr(making, "ensure_weights", lambda model, yes: None)
     model = tiny.save_tokenizer(tmp_path / "model")
     words = making._words
     monkeypatch.setattr(making, "_words", lambda *args: [*words(*args), "--model", str(model)])
-    places = Places(None, Places.from_environment().collections, tmp_path / "cache")
-    entry = asked_index_for("demo", places)
-    assert (entry.name, entry.bundled, Index(entry.directory).n_documents) == ("demo", True, 157)
+    monkeypatch.setenv("SEAL_IR_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "indexes" / "demo"
+
+
+@pytest.mark.usefixtures("stubbed")
+def test_a_first_search_builds_the_demo_index_of_this_package(
+    small_demo: Path, call: Runner, tmp_path: Path
+) -> None:
+    run = tmp_path / "run.trec"
+    result = call(search, "--topics", "demo", "--output", run, "--hits", 1, "--beam", 1, "--preset", "lm")
+    assert (result.code, result.out) == (0, f"{run}\n"), result.err
+    assert (
+        f"index demo is not built: 157 passages written for this project, about 1.9 MB, in {small_demo}\n"
+        in (result.err)
+    )
+    assert Index(small_demo).n_documents == 157
+    assert len(run.read_text(encoding="utf-8").splitlines()) > 50
+
+
+def test_a_prebuilt_index_that_comes_with_this_package_is_built(small_demo: Path) -> None:
+    assert SealSearcher.from_prebuilt_index("demo").num_docs == 157
+    assert Index(small_demo).n_documents == 157

