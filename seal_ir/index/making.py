@@ -15,7 +15,15 @@ from seal_ir.command import confirm
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.download import downloaded
-from seal_ir.index.registry import IndexEntry, find_index, index_for, is_directory, registered, serving
+from seal_ir.index.registry import (
+    IndexEntry,
+    absent,
+    find_index,
+    index_for,
+    is_directory,
+    registered,
+    serving,
+)
 from seal_ir.models.weights import ensure_weights
 from seal_ir.text.pretrained import DEFAULT_MODEL
 
@@ -50,10 +58,12 @@ def asked_index_for(topics: str, places: Places, yes: bool = False) -> IndexEntr
         SealError: it cannot be made.
     """
     suitable = serving(topics, places)
-    if not any(entry.present for entry in suitable):
-        can = [entry for entry in suitable if entry.download is not None or _words(entry, places)]
-        if can and (yes or can[0].bundled or _is_terminal()):
+    can = [entry for entry in suitable if entry.download is not None or _words(entry, places)]
+    if not any(entry.present for entry in suitable) and can:
+        if yes or can[0].bundled or _is_terminal():
             _made(can[0], places, yes)
+        else:
+            raise UsageError(f"{absent(topics, suitable)}; --yes agrees to the first, {_told(can[0])}")
     return index_for(topics, places)
 
 
@@ -69,8 +79,7 @@ def _made(entry: IndexEntry, places: Places, yes: bool) -> Path:
     if not words:
         needs = _DATA in entry.build and places.data is None
         raise UsageError(by_hand + (" (SEAL_IR_DATA is not set: name the folder there)" if needs else ""))
-    size = f", about {entry.n_bytes / 1e6:,.1f} MB" if entry.n_bytes else ""
-    sys.stderr.write(f"index {entry.name} is not built: {entry.description}{size}, in {entry.directory}\n")
+    sys.stderr.write(f"index {entry.name} is not built: {_told(entry)}, in {entry.directory}\n")
     if not (yes or entry.bundled):
         confirm("build it?", f"{by_hand}, or agree with --yes", f"index {entry.name!r} was not built")
     ensure_weights(_model(words), yes)  # whose tokenizer is needed
@@ -79,6 +88,12 @@ def _made(entry: IndexEntry, places: Places, yes: bool) -> Path:
     with redirect_stdout(sys.stderr):
         build(words)
     return entry.directory
+
+
+def _told(entry: IndexEntry) -> str:
+    """What an index is, and how large."""
+    n_bytes = entry.n_bytes if entry.download is None else entry.download.n_bytes
+    return entry.description + (f", about {n_bytes / 1e6:,.1f} MB" if n_bytes else "")
 
 
 def _words(entry: IndexEntry, places: Places) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -152,8 +152,13 @@ def index_for(topics: str, places: Places) -> IndexEntry:
     for entry in suitable:
         if entry.present:
             return entry
+    raise UsageError(absent(topics, suitable))
+
+
+def absent(topics: str, suitable: Sequence[IndexEntry]) -> str:
+    """What to tell where none of the indexes that serve topics is there."""
     ways = "; or ".join(map(how_to_make, suitable))
-    raise UsageError(f"no index for topics {topics!r} is built; build one with: {ways}")
+    return f"no index for topics {topics!r} is built; build one with: {ways}"
 
 
 def serving(topics: str, places: Places) -> list[IndexEntry]:
