@@ -63,7 +63,7 @@ def asked_index_for(topics: str, places: Places, yes: bool = False) -> IndexEntr
         if yes or can[0].bundled or _is_terminal():
             _made(can[0], places, yes)
         else:
-            raise UsageError(f"{absent(topics, suitable)}; --yes agrees to the first, {_told(can[0])}")
+            raise UsageError(f"{absent(topics, suitable)}; --yes makes {can[0].name}: {_told(can[0])}")
     return index_for(topics, places)
 
 

@@ -76,9 +76,7 @@ def test_what_comes_with_the_package_is_built_at_once(
 
 
 def test_a_large_one_is_built_when_that_is_agreed(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
-    both = (
-        r"'mine' is built; build one with: python -m .*; --yes agrees to the first, all of it, about 12.3 MB$"
-    )
+    both = r"'mine' is built; build one with: python -m .*; --yes makes large: all of it, about 12.3 MB$"
     with pytest.raises(UsageError, match=both):
         asked_index_for("mine", places)
     told = r"index 'large' is not built; build it with: python -m .*, or agree with --yes"
