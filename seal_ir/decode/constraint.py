@@ -121,6 +121,7 @@ class Constraint:
         n, m = len(pairs.beams), len(pairs.beams) + len(ends)
         found = self._scored(beams, pairs, known.ranges, read.logprobs[:n])
         if len(known.wide):
+            self._index.expect(found.ranges)
             pool = Pool(beams)
             pool.add_ends(ends, self._title_end, read.logprobs[n:m])
             pool.add_tops(known.wide, read, following.n_vocabulary)

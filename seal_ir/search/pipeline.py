@@ -74,7 +74,7 @@ class QueryPipeline:
 
     def __init__(
         self,
-        index_dir: str | Path,
+        index_dir: str | Path | Index,
         model: str | protocols.Generator | None = None,
         *,
         preset: str = DEFAULT_PRESET,
@@ -86,7 +86,7 @@ class QueryPipeline:
         """Open an index.
 
         Args:
-            index_dir: an index directory.
+            index_dir: an index directory, or an open index.
             model: folder, hub name or packaged model, or a loaded model; default: the model that the
                 index was built for.
             preset: "balanced", "fast", "thorough", "intersective", "paper" or another of docs/scoring.md.
@@ -102,8 +102,8 @@ class QueryPipeline:
         """
         self.batch_size = whole(batch_size, "batch_size", 1)
         self.config = chosen(preset, config)
-        self.index_dir = str(index_dir)
-        index = _opened(index_dir)
+        index = index_dir if isinstance(index_dir, Index) else _opened(index_dir)
+        self.index_dir = str(index.directory if isinstance(index_dir, Index) else index_dir)
         self._place = index.directory.absolute()
         # One attribute, so that a copy of this object has all of one generation, whoever refreshes it.
         self._snapshot = _Snapshot(index, LazyGenerator(index, model, device, dtype), Streams(index))
@@ -135,7 +135,7 @@ class QueryPipeline:
                 f"{self.index_dir}: has been rebuilt with another tokenizer, that of {manifest.model!r}; open"
                 " a new searcher"
             )
-        index = _opened(self._place)
+        index = before.index.reopened()
         self._snapshot = _Snapshot(index, before.model.following(index), Streams(index))
         return True
 
