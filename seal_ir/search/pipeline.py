@@ -17,6 +17,7 @@ from seal_ir.config import DEFAULT_BATCH_SIZE, DEFAULT_PRESET, SearchConfig, cho
 from seal_ir.decode.beam import Decoded
 from seal_ir.decode.prompts import CutQueries, cut_sentence
 from seal_ir.decode.rescore import rescore
+from seal_ir.distributed.index import ShardedIndex
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.index.filters import Filter
 from seal_ir.index.manifest import read_manifest
@@ -264,6 +265,8 @@ class QueryPipeline:
         k = min(whole(k, "k", 1), index.n_documents)
         if under.slow_path:
             return published_ranking.rank(index, keys, under.rank, k)
+        if isinstance(index, ShardedIndex):
+            return index.rank(keys, under.rank, k)
         return rank(index, keys, under.rank, k, streams=streams)
 
     def bare_hits(self, ranked: Iterable[Ranked]) -> list[Hit]:
