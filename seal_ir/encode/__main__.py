@@ -21,7 +21,7 @@ from seal_ir.formats.topics.reading import read_topics
 from seal_ir.keys.files import KeyWriter, file_to_write, provenance_file
 from seal_ir.keys.provenance import KeyProvenance, write_provenance
 from seal_ir.records import Query
-from seal_ir.search.options import index_of, loaded_model
+from seal_ir.search.options import index_of, loaded_model, opened_of
 from seal_ir.search.pipeline import QueryPipeline
 
 
@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     topics = read_topics(resolve_topics(options.corpus, places), options.topics_format)
     topics = shard(topics, options.shard_id, options.shard_num)
     pipeline = QueryPipeline(
-        directory,
+        opened_of(options, directory),
         options.encoder,
         config=config,
         device=options.device,

@@ -28,7 +28,7 @@ from seal_ir.rank.weights import weigh
 from seal_ir.records import Hit, Query, QueryKeys
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.hybrid import Hybrid, hybrid_with
-from seal_ir.search.options import filter_of, fusion_of, index_of, loaded_model, outputs_of, parsed
+from seal_ir.search.options import filter_of, fusion_of, index_of, loaded_model, opened_of, outputs_of, parsed
 from seal_ir.search.pipeline import Decode, QueryPipeline
 from seal_ir.search.stored import StoredKeys
 
@@ -76,7 +76,7 @@ def main(arguments: list[str]) -> int:
         RunWriter(path, tag=tag, output_format=args.output_format, inputs=inputs) for path, tag in outputs
     ]
     pipeline = QueryPipeline(
-        directory,
+        opened_of(args, directory),
         args.model,
         config=replace(configs[0], decode=covering(configs)),
         device=args.device,
@@ -105,6 +105,8 @@ def main(arguments: list[str]) -> int:
     }
     if allowed is not None:
         about["filter"] = {"of": utf8(args.filter), "counts": allowed.view.counts}
+    if args.ray is not None:
+        about["ray"] = args.ray
     if hybrid is not None:
         about["fusion"] = hybrid.description()
     for (path, _), config in zip(outputs, configs, strict=False):  # of the runs; the rest is beside them

@@ -229,6 +229,13 @@ def add_index(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--index", help="directory or registered name; default: the best one built for these topics"
     )
+    parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="keep the index's segments in actors of this Ray cluster; local starts one here"
+        " (docs/distributed.md)",
+    )
+    parser.add_argument("--shards", type=int, metavar="N", help="with --ray: how many actors")
 
 
 def add_decoding(parser: argparse._ActionsContainer, threads: str) -> None:
@@ -260,6 +267,28 @@ def index_of(name: str | None, topics: str, places: Places) -> Path:
     entry = index_for(topics, places)
     sys.stderr.write(f"index: {entry.name} ({entry.directory})\n")
     return entry.directory
+
+
+def opened_of(args: argparse.Namespace, directory: Path) -> Path | Index:
+    """The index as the options want it: its directory, or open in the actors of a Ray cluster.
+
+    Raises:
+        UsageError: options do not go together.
+        SealError: as `open_sharded`.
+    """
+    check_options(args, shards=1)
+    if args.ray is None:
+        if args.shards is not None:
+            raise UsageError("--shards needs --ray: the address of a Ray cluster, or local")
+        return directory
+    if "published" in args.preset:
+        raise UsageError("--preset published is a baseline of one machine; leave out --ray")
+    from seal_ir.distributed.cluster import open_sharded
+
+    index = open_sharded(directory, args.ray, args.shards)
+    fewer = "" if index.n_shards >= (args.shards or 1) else ", one for each segment of the index"
+    sys.stderr.write(f"ray: {index.n_shards} shards{fewer}\n")
+    return index
 
 
 def loaded_model(pipeline: QueryPipeline, threads: int) -> Generator:
