@@ -47,6 +47,8 @@ class ShardedIndex(Index):
         shards: who answers.
     """
 
+    is_remote = True
+
     def __init__(self, directory: Path, opened: Opened) -> None:
         """Of the shards of a directory.
 

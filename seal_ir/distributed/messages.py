@@ -40,7 +40,7 @@ class NGrams(NamedTuple):
         """Each as the bytes of its symbols, by which it is remembered."""
         data = self.symbols.tobytes()
         ends = (4 * np.cumsum(self.lengths, dtype=np.int64)).tolist()
-        return [data[lo:hi] for lo, hi in zip([0, *ends[:-1]], ends, strict=True)]
+        return [data[lo:hi] for lo, hi in zip([0, *ends], ends, strict=False)]
 
 
 class Asked(NamedTuple):

@@ -49,7 +49,10 @@ class Index:
         manifest: what it holds.
         n_documents, n_tokens: totals; n_tokens is the N of the weights.
         stores: the documents' tokens, where they are stored beside the FM-indexes; else these have them.
+        is_remote: whether a question takes a round trip to other processes.
     """
+
+    is_remote = False
 
     def __init__(
         self, directory: str | Path, check: Check = "bytes", *, manifest: Manifest | None = None
