@@ -72,6 +72,15 @@ def connected(cluster: Cluster) -> Any:
     return ray
 
 
+def n_cores(cluster: Cluster) -> int:
+    """Cores of all nodes together, at least 1.
+
+    Raises:
+        ClusterError: as `connected`.
+    """
+    return max(1, int(connected(cluster).cluster_resources().get("CPU", 1)))
+
+
 def open_sharded(
     directory: str | Path, cluster: Cluster | str = LOCAL, shards: int | None = None, check: Check = "bytes"
 ) -> ShardedIndex:
@@ -102,9 +111,9 @@ class _Opener:
     check: Check
 
     def __call__(self, directory: Path) -> tuple[Manifest, Shards]:
-        ray = connected(self.cluster)
         manifest = read_manifest(directory)
-        most = self.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        most = self.shards or n_cores(self.cluster)
+        connected(self.cluster)
         parts = [Part(str(directory), manifest, first, end, self.check) for first, end in cut(manifest, most)]
         return manifest, RayShards(parts, self.cluster.patience_s)
 

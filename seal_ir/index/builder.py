@@ -71,6 +71,24 @@ class BuildOptions:
         return stored_fields(self.store)
 
 
+Segmenting = Callable[
+    [Iterable[Document], Path, TextTokenizer, Budget, BuildOptions, PhaseReport], list[SegmentInfo]
+]
+
+
+def segmented(
+    documents: Iterable[Document],
+    working: Path,
+    tokenizer: TextTokenizer,
+    budget: Budget,
+    options: BuildOptions,
+    progress: PhaseReport,
+) -> list[SegmentInfo]:
+    """Write the segments of documents into the working folder, on this machine; see `build_index`."""
+    items = tokenised(documents, tokenizer, options.fields, progress)
+    return _build_segments(items, working, budget, options, progress)
+
+
 def build_index(
     documents: Iterable[Document],
     directory: Path,
@@ -78,6 +96,7 @@ def build_index(
     about: Callable[[], Mapping[str, Any]],
     options: BuildOptions = BuildOptions(),
     progress: PhaseReport = lambda phase, done: None,
+    segmenting: Segmenting = segmented,
 ) -> Manifest:
     """Index documents; replaces an index that is already in `directory`.
 
@@ -88,6 +107,7 @@ def build_index(
         about: called when all documents are read; gives `model` and `collection` of the manifest.
         options: how to build.
         progress: told of each phase.
+        segmenting: makes the segments, here or elsewhere.
 
     Returns:
         The manifest of the finished index.
@@ -107,9 +127,7 @@ def build_index(
     budget.check()
     try:
         with building(directory) as working:
-            segments = _build_segments(
-                tokenised(documents, tokenizer, options.fields, progress), working, budget, options, progress
-            )
+            segments = segmenting(documents, working, tokenizer, budget, options, progress)
             if not segments:
                 raise InputError("no documents to index: every one was empty, malformed or left out")
             path = working / tokenizer_name(tokenizer.fingerprint)
