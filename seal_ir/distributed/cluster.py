@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from seal_ir.index.opening import Check
 
 LOCAL = "local"
 INSTALL = "Ray is not installed; install it with: pip install 'seal-ir[ray]'"
-_LIVES = 10  # times that a lost actor is restarted, and a question asked again
+LIVES = 10  # times that a lost actor is restarted, and a question asked again
 _AT_ONCE = 8  # questions that a shard answers side by side: decoding does not wait for ranking
 
 
@@ -130,6 +130,44 @@ def cut(manifest: Manifest, n: int) -> list[tuple[int, int]]:
     return list(zip(cuts, [*cuts[1:], len(sizes)], strict=True))
 
 
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """Shards that run already, for another process of their cluster."""
+
+    manifest: Manifest
+    shards: Shards
+
+    def __call__(self, directory: Path) -> tuple[Manifest, Shards]:
+        """What an index asks for when it is opened."""
+        return self.manifest, self.shards
+
+
+def answer_of(answer: Any, patience_s: float, lost: Callable[[str], ClusterError]) -> Any:
+    """What an actor has answered.
+
+    Args:
+        answer: Ray's reference to it.
+        patience_s: how long to wait.
+        lost: makes the error of what became of the actor.
+
+    Raises:
+        SealError: what the actor raised, or what `lost` made.
+    """
+    import ray
+    from ray import exceptions
+
+    try:
+        return ray.get(answer, timeout=patience_s)
+    except exceptions.RayTaskError as error:
+        if isinstance(error.cause, SealError):
+            raise error.cause from None
+        raise
+    except exceptions.GetTimeoutError as error:
+        raise lost(f"has not answered for {patience_s:g} s") from error
+    except exceptions.RayError as error:
+        raise lost("is lost, and Ray could not bring it back") from error
+
+
 class RayShards:
     """Shards that are actors. They go when nothing refers to this object any more.
 
@@ -144,8 +182,8 @@ class RayShards:
         actor = ray.remote(Shard).options(
             num_cpus=0,  # a shard waits for memory; cores are those of workers
             scheduling_strategy="SPREAD",
-            max_restarts=_LIVES,
-            max_task_retries=_LIVES,
+            max_restarts=LIVES,
+            max_task_retries=LIVES,
             max_concurrency=_AT_ONCE,
         )
         self._parts, self._patience_s = parts, patience_s
@@ -171,19 +209,7 @@ class RayShards:
         ]
 
     def _answer(self, answer: Any, part: Part) -> Any:
-        import ray
-        from ray import exceptions
-
-        try:
-            return ray.get(answer, timeout=self._patience_s)
-        except exceptions.RayTaskError as error:
-            if isinstance(error.cause, SealError):
-                raise error.cause from None
-            raise
-        except exceptions.GetTimeoutError as error:
-            raise self._lost(part, f"has not answered for {self._patience_s:g} s") from error
-        except exceptions.RayError as error:
-            raise self._lost(part, "is lost, and Ray could not bring it back") from error
+        return answer_of(answer, self._patience_s, lambda what: self._lost(part, what))
 
     def _lost(self, part: Part, what: str) -> ClusterError:
         segments = part.manifest.segments[part.first : part.end]

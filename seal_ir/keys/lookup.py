@@ -20,6 +20,7 @@ def look_up(index: Index, record: KeyRecord) -> QueryKeys | Malformed:
 
     Malformed is a record with an n-gram that does not occur: its keys were made for other documents.
     """
+    index = index.session()
     rows = index.find_all(ngram.symbols for ngram in record.ngrams)
     keys = []
     for ngram in record.ngrams:
@@ -36,6 +37,7 @@ def look_up(index: Index, record: KeyRecord) -> QueryKeys | Malformed:
 
 def recounted(index: Index, queries: Sequence[QueryKeys]) -> list[QueryKeys]:
     """Keys of some documents of an index with the counts F(n) of all of it; their rows stay as they are."""
+    index = index.session()
     rows = index.find_all(key.symbols for keys, _ in queries for key in keys)
     first = index.first_symbols
     found = []

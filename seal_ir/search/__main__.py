@@ -28,7 +28,16 @@ from seal_ir.rank.weights import weigh
 from seal_ir.records import Hit, Query, QueryKeys
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.hybrid import Hybrid, hybrid_with
-from seal_ir.search.options import filter_of, fusion_of, index_of, loaded_model, opened_of, outputs_of, parsed
+from seal_ir.search.options import (
+    decoders_of,
+    filter_of,
+    fusion_of,
+    index_of,
+    loaded_model,
+    opened_of,
+    outputs_of,
+    parsed,
+)
 from seal_ir.search.pipeline import Decode, QueryPipeline
 from seal_ir.search.stored import StoredKeys
 
@@ -150,6 +159,10 @@ def _decoding(
             raise UsageError("--device does not go with --keys: no model runs; leave it out")
         stored = StoredKeys(args.keys, pipeline.index, topics, configs, model=args.model, dtype=args.dtype)
         return stored.decoded, stored.description()
+    decoders = decoders_of(args, pipeline)
+    if decoders is not None:
+        decode = decoders.decoding(topics, pipeline.batch_size, pipeline.config)
+        return decode, {"device": decoders.running.device, "dtype": decoders.running.dtype}
     generator = loaded_model(pipeline, args.threads)
     return None, {"device": generator.device, "dtype": generator.dtype}
 

@@ -41,6 +41,7 @@ from seal_ir.search.pyserini_options import IGNORED, REFUSED
 
 if TYPE_CHECKING:
     from seal_ir.lm.protocols import Generator
+    from seal_ir.search.decoders import Decoders
     from seal_ir.search.pipeline import QueryPipeline
 
 
@@ -236,6 +237,13 @@ def add_index(parser: argparse._ActionsContainer) -> None:
         " (docs/distributed.md)",
     )
     parser.add_argument("--shards", type=int, metavar="N", help="with --ray: how many actors")
+    parser.add_argument(
+        "--decoders",
+        type=int,
+        metavar="N",
+        help="with --ray: actors that run the model, on a GPU each where the cluster has some; default: none,"
+        " it runs here",
+    )
 
 
 def add_decoding(parser: argparse._ActionsContainer, threads: str) -> None:
@@ -276,10 +284,11 @@ def opened_of(args: argparse.Namespace, directory: Path) -> Path | Index:
         UsageError: options do not go together.
         SealError: as `open_sharded`.
     """
-    check_options(args, shards=1)
+    check_options(args, shards=1, decoders=1)
     if args.ray is None:
-        if args.shards is not None:
-            raise UsageError("--shards needs --ray: the address of a Ray cluster, or local")
+        for name in ("shards", "decoders"):
+            if getattr(args, name) is not None:
+                raise UsageError(f"--{name} needs --ray: the address of a Ray cluster, or local")
         return directory
     if "published" in args.preset:
         raise UsageError("--preset published is a baseline of one machine; leave out --ray")
@@ -289,6 +298,24 @@ def opened_of(args: argparse.Namespace, directory: Path) -> Path | Index:
     fewer = "" if index.n_shards >= (args.shards or 1) else ", one for each segment of the index"
     sys.stderr.write(f"ray: {index.n_shards} shards{fewer}\n")
     return index
+
+
+def decoders_of(args: argparse.Namespace, pipeline: QueryPipeline) -> Decoders | None:
+    """The actors that run the model, where the options want some; stderr is told what they run.
+
+    Raises:
+        SealError: as `Decoders`.
+    """
+    if args.decoders is None:
+        return None
+    from seal_ir.distributed.cluster import Cluster
+    from seal_ir.search.decoders import Decoders, Model
+
+    model = Model(pipeline.model, args.device, args.dtype, args.threads)
+    decoders = Decoders(Cluster(args.ray), args.decoders, pipeline.index, model)
+    running = decoders.running
+    sys.stderr.write(f"model: {running.model} on {args.decoders} x {running.device} in {running.dtype}\n")
+    return decoders
 
 
 def loaded_model(pipeline: QueryPipeline, threads: int) -> Generator:

@@ -2,7 +2,7 @@
 
 `python tests/bench/bench_ray.py --index DIR [--topics FILE] [--queries 16] [--batch-size 8] [--shards 2]
 [--preset NAME ...] [--ray ADDRESS] [--output FILE]`. The index needs as many segments as there are to be
-shards. For each preset the same queries are searched in this process and over actors, `--rounds` times in turn,
+shards. For each preset the same queries are searched in this process and over actors, `--rounds` times each,
 and the least time counts. Wall milliseconds: `step` of the index's part of a decoding step for a whole batch,
 `rank` of ranking a query, `query` of everything. `step_bytes` and `rank_bytes` are the pickled arguments and
 answers of all shards. The runs of both sides must be equal. See docs/distributed.md.

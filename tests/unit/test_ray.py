@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -139,8 +140,6 @@ def test_a_shard_that_is_lost_for_good_is_one_sentence(ray: Any, directory: Path
 def test_faults_of_files_are_told_as_here(ray: Any, directory: Path, tmp_path: Path) -> None:
     with pytest.raises(IndexDirError, match="no such index directory"):
         open_sharded(tmp_path / "nothing")
-    import shutil
-
     copied = Path(shutil.copytree(directory, tmp_path / "index"))
     last = read_manifest(copied).segments[-1].name
     (copied / last / "fm.bin").write_bytes(b"spoiled")
@@ -179,6 +178,64 @@ def test_an_index_is_built_in_tasks(ray: Any, call: Runner, tmp_path: Path) -> N
     assert read_manifest(tmp_path / "s0") == read_manifest(tmp_path / "s1")
     long = call(index_main, *usual, "--index", tmp_path / "x", "--ray", "local", "--max-segment-tokens", 5)
     assert_fault(long, 1, "a segment holds at most 5; split it")
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_model_runs_in_actors(
+    ray: Any, call: Runner, llama: Path, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of them, each with the model, and the batches in their order; one is killed on the way."""
+    from seal_ir.search import decoders
+
+    topics, ids = tmp_path / "topics.tsv", tmp_path / "ids.txt"
+    topics.write_text("".join(f"q{i}\t{query}\n" for i, query in enumerate(QUERIES * 2)), "utf-8")
+    ids.write_text("".join(f"{docid}\n" for docid in IDS), encoding="utf-8")
+    usual = ("--topics", topics, "--index", directory, "--model", llama, "--batch-size", 2, "--preset", "lm")
+    ray_options = ("--ray", "local", "--shards", 2, "--decoders", 2)
+    answered = []
+    answer_of = decoders.answer_of
+
+    def killing(answer: Any, *arguments: Any) -> Any:
+        answered.append(answer)
+        if len(answered) == 4:
+            ray.kill(waiting[0], no_restart=False)
+        return answer_of(answer, *arguments)
+
+    waiting: list[Any] = []
+    plain = decoders.Decoders.decoding
+
+    def seen(self: Any, *arguments: Any) -> Any:
+        waiting.append(self._actors[1])
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(decoders, "answer_of", killing)
+    monkeypatch.setattr(decoders.Decoders, "decoding", seen)
+    for more in ((), ("--filter", ids)):
+        runs = []
+        for name, options in (("one", ()), ("two", ray_options)):
+            output = tmp_path / f"{name}.trec"
+            result = call(main, *usual, "--output", output, "--threads", 1, *more, *options)
+            assert result.code == 0, result.err
+            runs.append(output.read_bytes())
+        assert runs[0]
+        assert runs[0] == runs[1]
+    assert len(answered) > 4
+    many = call(main, *usual, "--output", tmp_path / "x", "--ray", "local", "--decoders", 3)
+    assert_fault(many, 2, "--decoders 3: the cluster has 2 CPUs")
+    nowhere = (
+        "--topics",
+        topics,
+        "--index",
+        directory,
+        "--output",
+        tmp_path / "x",
+        "--model",
+        tmp_path / "no",
+    )
+    here = call(main, *nowhere)
+    there = call(main, *nowhere, *ray_options)
+    assert here.code == there.code == 1
+    assert here.err.splitlines()[-1] == there.err.splitlines()[-1]
     assert not (tmp_path / "x").exists()
 
 
@@ -223,13 +280,22 @@ def test_a_cluster_of_its_own_by_command(directory: Path, tmp_path: Path) -> Non
     assert runs[0] == runs[1]
 
 
+def test_a_lost_node_is_made_up_for_or_told(directory: Path, tmp_path: Path) -> None:
+    """Two nodes are killed; then no files are found. In a process of its own: Ray is connected once."""
+    pytest.importorskip("ray")
+    copied = shutil.copytree(directory, tmp_path / "index")
+    result = spawn("tests.helpers.losing_nodes", copied)
+    assert result.code == 0, result.err
+    assert result.out.splitlines() == ["2 nodes have shards", "the same hits", "told in a line"]
+
+
 def test_there_is_no_cluster_at_an_address(directory: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray")
     topics = tmp_path / "topics.tsv"
     topics.write_text(f"q\t{QUERIES[0]}\n", encoding="utf-8")
     usual = ("--topics", topics, "--index", directory, "--output", tmp_path / "run.trec", "--preset", "paper")
-    result = spawn("tests.helpers.stubbed_search", *usual, "--ray", "auto", RAY_ADDRESS="")
-    assert_fault(result, 1, "Ray at 'auto': cannot connect", "ray start --head")
+    result = spawn("tests.helpers.stubbed_search", *usual, "--ray", "127.0.0.1:1")
+    assert_fault(result, 1, "Ray at '127.0.0.1:1': cannot connect", "ray start --head")
     assert not (tmp_path / "run.trec").exists()
 
 

@@ -297,6 +297,7 @@ def test_options_that_do_not_go_together(
     topics.write_text(f"q\t{QUERIES[0]}\n", encoding="utf-8")
     usual = ("--topics", topics, "--index", directory, "--output", tmp_path / "run.trec")
     assert_fault(call(search_main, *usual, "--shards", 2), 2, "--shards needs --ray")
+    assert_fault(call(search_main, *usual, "--decoders", 2), 2, "--decoders needs --ray")
     assert_fault(call(search_main, *usual, "--ray", "local", "--shards", 0), 2, "--shards is 0")
     published = call(search_main, *usual, "--ray", "local", "--preset", ONE_MACHINE)
     assert_fault(published, 2, "baseline of one machine; leave out --ray")

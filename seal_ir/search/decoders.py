@@ -1,0 +1,147 @@
+"""Decoding in actors of a Ray cluster that have the model, beside the shards, which have the index."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from seal_ir.arrays import Ints
+from seal_ir.config import SearchConfig
+from seal_ir.decode.beam import Decoded
+from seal_ir.distributed.cluster import LIVES, Attached, Cluster, answer_of, connected
+from seal_ir.distributed.index import ShardedIndex
+from seal_ir.errors import ClusterError, UsageError
+from seal_ir.index.reader import Index
+from seal_ir.index.value_lengths import left_out
+from seal_ir.index.view import Counts, View, view_of
+from seal_ir.records import Query
+from seal_ir.search.model import LazyGenerator
+from seal_ir.search.pipeline import Decode, batched
+
+logger = logging.getLogger(__name__)
+
+
+class Running(NamedTuple):
+    """The model that the actors run, by name; its device and precision."""
+
+    model: str
+    device: str
+    dtype: str
+
+
+class Model(NamedTuple):
+    """Which model to run, and how; see `load_generator`."""
+
+    name: str
+    device: str | None = None
+    dtype: str | None = None
+    threads: int = 1
+
+
+class Decoder:
+    """In an actor: the model, and the index through its shards."""
+
+    def __init__(
+        self, directory: str, attached: Attached, within: tuple[Ints, Counts] | None, model: Model
+    ) -> None:
+        """Load nothing yet.
+
+        Args:
+            directory: the index.
+            attached: its shards.
+            within: the documents of a filter.
+            model: which model.
+        """
+        self._whole = ShardedIndex(Path(directory), attached)
+        self._index: Index = self._whole if within is None else view_of(self._whole, *within)
+        self._threads = model.threads
+        self._generator = LazyGenerator(self._whole, model.name, model.device, model.dtype)
+
+    def running(self) -> Running:
+        """The model, loaded now."""
+        from seal_ir.lm.device import use_threads
+
+        use_threads(self._threads)
+        generator = self._generator.get()
+        return Running(self._generator.name, generator.device, generator.dtype)
+
+    def decode(self, queries: list[str], config: SearchConfig) -> Decoded:
+        """The keys of a batch of queries."""
+        self.running()
+        return self._generator.decode(queries, config, self._index)
+
+
+class Decoders:
+    """Actors that decode batches side by side; they go with this object.
+
+    Attributes:
+        running: the model that they run.
+    """
+
+    def __init__(self, cluster: Cluster, n: int, index: Index, model: Model) -> None:
+        """Start the actors, each on a GPU where the cluster has some, else on a core, and load the model.
+
+        Args:
+            cluster: that of the index's shards.
+            n: how many.
+            index: a sharded one, or a view of one.
+            model: which model, by a name or path that all nodes find.
+
+        Raises:
+            UsageError: the cluster has not as many GPUs or cores.
+            ModelError: the model cannot be loaded, or has another tokenizer than the index.
+            ClusterError: an actor is lost.
+        """
+        ray = connected(cluster)
+        self._patience_s, self._index = cluster.patience_s, index
+        resources = ray.cluster_resources()
+        on_gpu = bool(resources.get("GPU")) and model.device != "cpu"
+        kind, most = ("GPU", resources["GPU"]) if on_gpu else ("CPU", resources.get("CPU", 0))
+        if n > most:
+            raise UsageError(f"--decoders {n}: the cluster has {int(most)} {kind}s; give at most as many")
+        view = index if isinstance(index, View) else None
+        whole = index if view is None else view.whole
+        within = None if view is None else (view.allowed, view.counts)
+        if not isinstance(whole, ShardedIndex):
+            raise UsageError("decoders need an index in shards: open it with --ray")
+        place = str(whole.directory.absolute())
+        name = str(Path(model.name).absolute()) if Path(model.name).is_dir() else model.name
+        actor = ray.remote(Decoder).options(
+            num_gpus=int(on_gpu), num_cpus=int(not on_gpu), max_restarts=LIVES, max_task_retries=LIVES
+        )
+        attached = ray.put(Attached(whole.manifest, whole.shards))
+        self._actors = [actor.remote(place, attached, within, model._replace(name=name)) for _ in range(n)]
+        self.running: Running = [self._answer(one) for one in [a.running.remote() for a in self._actors]][0]
+
+    def decoding(self, topics: Sequence[Query], batch_size: int, config: SearchConfig) -> Decode:
+        """What gives batches of topics their keys, in order, while the actors decode the next ones."""
+        for told in left_out(config.decode, self._index):
+            logger.warning("%s", told)
+        batches = deque(batched(topics, batch_size))
+        waiting: deque[Any] = deque()
+        free = deque(self._actors)
+
+        def decode(batch: Sequence[Query]) -> Decoded:
+            while batches and free:
+                actor = free.popleft()
+                asked = [query.text for query in batches.popleft()]
+                waiting.append((actor, actor.decode.remote(asked, config)))
+            actor, answer = waiting.popleft()
+            decoded: Decoded = self._answer(answer)
+            free.append(actor)
+            return decoded
+
+        return decode
+
+    def _answer(self, answer: Any) -> Any:
+        return answer_of(answer, self._patience_s, _lost)
+
+
+def _lost(what: str) -> ClusterError:
+    return ClusterError(
+        f"a decoder {what}; see whether its node runs (ray status) and has memory for the model, and start"
+        " again"
+    )
