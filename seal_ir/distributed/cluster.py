@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from seal_ir.index.opening import Check
 LOCAL = "local"
 INSTALL = "Ray is not installed; install it with: pip install 'seal-ir[ray]'"
 LIVES = 10  # times that a lost actor is restarted, and a question asked again
+_REACHED_IN_S = 10.0
 _AT_ONCE = 8  # questions that a shard answers side by side: decoding does not wait for ranking
 
 
@@ -63,6 +65,7 @@ def connected(cluster: Cluster) -> Any:
         return ray
     options: dict[str, Any] = {"include_dashboard": False} if cluster.address == LOCAL else {}
     try:
+        _reach(cluster.address)
         ray.init(cluster.address, log_to_driver=False, logging_level=logging.ERROR, **options)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise ClusterError(
@@ -70,6 +73,17 @@ def connected(cluster: Cluster) -> Any:
             " with: ray start --head, or give 'local'"
         ) from error
     return ray
+
+
+def _reach(address: str) -> None:
+    """Try whether anything listens at HOST:PORT: Ray tries for two minutes, and then ends this process.
+
+    Raises:
+        OSError: nothing does.
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), _REACHED_IN_S).close()
 
 
 def n_cores(cluster: Cluster) -> int:

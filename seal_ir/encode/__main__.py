@@ -21,8 +21,9 @@ from seal_ir.formats.topics.reading import read_topics
 from seal_ir.keys.files import KeyWriter, file_to_write, provenance_file
 from seal_ir.keys.provenance import KeyProvenance, write_provenance
 from seal_ir.records import Query
-from seal_ir.search.options import decoders_of, index_of, loaded_model, opened_of
+from seal_ir.search.options import index_of, loaded_model
 from seal_ir.search.pipeline import Decode, QueryPipeline
+from seal_ir.search.ray_options import decoders_of, opened_of
 
 
 def main(arguments: list[str]) -> int:

@@ -29,16 +29,15 @@ from seal_ir.records import Hit, Query, QueryKeys
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.hybrid import Hybrid, hybrid_with
 from seal_ir.search.options import (
-    decoders_of,
     filter_of,
     fusion_of,
     index_of,
     loaded_model,
-    opened_of,
     outputs_of,
     parsed,
 )
 from seal_ir.search.pipeline import Decode, QueryPipeline
+from seal_ir.search.ray_options import decoders_of, opened_of
 from seal_ir.search.stored import StoredKeys
 
 _SMOOTHED = "in a very small collection smoothing leaves no key a weight; try --preset paper"
@@ -155,8 +154,9 @@ def _decoding(
 ) -> tuple[Decode | None, dict[str, Any]]:
     """What gives topics their keys: a file, or the model (None), loaded here; and what to tell of it."""
     if args.keys is not None:
-        if args.device is not None:
-            raise UsageError("--device does not go with --keys: no model runs; leave it out")
+        for name in ("device", "decoders"):
+            if getattr(args, name) is not None:
+                raise UsageError(f"--{name} does not go with --keys: no model runs; leave it out")
         stored = StoredKeys(args.keys, pipeline.index, topics, configs, model=args.model, dtype=args.dtype)
         return stored.decoded, stored.description()
     decoders = decoders_of(args, pipeline)

@@ -38,10 +38,10 @@ from seal_ir.lm.device import use_threads
 from seal_ir.search.fusion import METHODS, Fusion
 from seal_ir.search.hybrid import BM25, is_searched, name_of
 from seal_ir.search.pyserini_options import IGNORED, REFUSED
+from seal_ir.search.ray_options import add_ray
 
 if TYPE_CHECKING:
     from seal_ir.lm.protocols import Generator
-    from seal_ir.search.decoders import Decoders
     from seal_ir.search.pipeline import QueryPipeline
 
 
@@ -70,6 +70,7 @@ def parser() -> argparse.ArgumentParser:
     add_decoding(decoding, threads="of torch, and of ranking")
     keys = "keys of python -m seal_ir.encode, folder or file, instead of a model's"
     decoding.add_argument("--keys", type=Path, help=keys)
+    add_ray(made.add_argument_group("on a Ray cluster"))
     add_ignored(made, IGNORED)
     add_refused(made, REFUSED)
     return made
@@ -230,20 +231,6 @@ def add_index(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--index", help="directory or registered name; default: the best one built for these topics"
     )
-    parser.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help="keep the index's segments in actors of this Ray cluster; local starts one here"
-        " (docs/distributed.md)",
-    )
-    parser.add_argument("--shards", type=int, metavar="N", help="with --ray: how many actors")
-    parser.add_argument(
-        "--decoders",
-        type=int,
-        metavar="N",
-        help="with --ray: actors that run the model, on a GPU each where the cluster has some; default: none,"
-        " it runs here",
-    )
 
 
 def add_decoding(parser: argparse._ActionsContainer, threads: str) -> None:
@@ -275,47 +262,6 @@ def index_of(name: str | None, topics: str, places: Places) -> Path:
     entry = index_for(topics, places)
     sys.stderr.write(f"index: {entry.name} ({entry.directory})\n")
     return entry.directory
-
-
-def opened_of(args: argparse.Namespace, directory: Path) -> Path | Index:
-    """The index as the options want it: its directory, or open in the actors of a Ray cluster.
-
-    Raises:
-        UsageError: options do not go together.
-        SealError: as `open_sharded`.
-    """
-    check_options(args, shards=1, decoders=1)
-    if args.ray is None:
-        for name in ("shards", "decoders"):
-            if getattr(args, name) is not None:
-                raise UsageError(f"--{name} needs --ray: the address of a Ray cluster, or local")
-        return directory
-    if "published" in args.preset:
-        raise UsageError("--preset published is a baseline of one machine; leave out --ray")
-    from seal_ir.distributed.cluster import open_sharded
-
-    index = open_sharded(directory, args.ray, args.shards)
-    fewer = "" if index.n_shards >= (args.shards or 1) else ", one for each segment of the index"
-    sys.stderr.write(f"ray: {index.n_shards} shards{fewer}\n")
-    return index
-
-
-def decoders_of(args: argparse.Namespace, pipeline: QueryPipeline) -> Decoders | None:
-    """The actors that run the model, where the options want some; stderr is told what they run.
-
-    Raises:
-        SealError: as `Decoders`.
-    """
-    if args.decoders is None:
-        return None
-    from seal_ir.distributed.cluster import Cluster
-    from seal_ir.search.decoders import Decoders, Model
-
-    model = Model(pipeline.model, args.device, args.dtype, args.threads)
-    decoders = Decoders(Cluster(args.ray), args.decoders, pipeline.index, model)
-    running = decoders.running
-    sys.stderr.write(f"model: {running.model} on {args.decoders} x {running.device} in {running.dtype}\n")
-    return decoders
 
 
 def loaded_model(pipeline: QueryPipeline, threads: int) -> Generator:
