@@ -44,19 +44,16 @@ class Model(NamedTuple):
 class Decoder:
     """In an actor: the model, and the index through its shards."""
 
-    def __init__(
-        self, directory: str, attached: Attached, within: tuple[Ints, Counts] | None, model: Model
-    ) -> None:
+    def __init__(self, directory: str, attached: Attached, model: Model) -> None:
         """Load nothing yet.
 
         Args:
             directory: the index.
             attached: its shards.
-            within: the documents of a filter.
             model: which model.
         """
         self._whole = ShardedIndex(Path(directory), attached)
-        self._index: Index = self._whole if within is None else view_of(self._whole, *within)
+        self._view: Index | None = None
         self._threads = model.threads
         self._generator = LazyGenerator(self._whole, model.name, model.device, model.dtype)
 
@@ -68,10 +65,12 @@ class Decoder:
         generator = self._generator.get()
         return Running(self._generator.name, generator.device, generator.dtype)
 
-    def decode(self, queries: list[str], config: SearchConfig) -> Decoded:
-        """The keys of a batch of queries."""
+    def decode(self, queries: list[str], config: SearchConfig, within: tuple[Ints, Counts] | None) -> Decoded:
+        """The keys of a batch of queries; always `within` the same documents of a filter, or all."""
         self.running()
-        return self._generator.decode(queries, config, self._index)
+        if within is not None and self._view is None:
+            self._view = view_of(self._whole, *within)
+        return self._generator.decode(queries, config, self._view or self._whole)
 
 
 class Decoders:
@@ -104,7 +103,6 @@ class Decoders:
             raise UsageError(f"--decoders {n}: the cluster has {int(most)} {kind}s; give at most as many")
         view = index if isinstance(index, View) else None
         whole = index if view is None else view.whole
-        within = None if view is None else (view.allowed, view.counts)
         if not isinstance(whole, ShardedIndex):
             raise UsageError("decoders need an index in shards: open it with --ray")
         place = str(whole.directory.absolute())
@@ -112,8 +110,10 @@ class Decoders:
         actor = ray.remote(Decoder).options(
             num_gpus=int(on_gpu), num_cpus=int(not on_gpu), max_restarts=LIVES, max_task_retries=LIVES
         )
-        attached = ray.put(Attached(whole.manifest, whole.shards))
-        self._actors = [actor.remote(place, attached, within, model._replace(name=name)) for _ in range(n)]
+        attached = Attached(whole.manifest, whole.shards)
+        self._actors = [actor.remote(place, attached, model._replace(name=name)) for _ in range(n)]
+        # Given with each question, not to the actor: one that is restarted could not find it any more.
+        self._within = None if view is None else ray.put((view.allowed, view.counts))
         self.running: Running = [self._answer(one) for one in [a.running.remote() for a in self._actors]][0]
 
     def decoding(self, topics: Sequence[Query], batch_size: int, config: SearchConfig) -> Decode:
@@ -128,7 +128,7 @@ class Decoders:
             while batches and free:
                 actor = free.popleft()
                 asked = [query.text for query in batches.popleft()]
-                waiting.append((actor, actor.decode.remote(asked, config)))
+                waiting.append((actor, actor.decode.remote(asked, config, self._within)))
             actor, answer = waiting.popleft()
             decoded: Decoded = self._answer(answer)
             free.append(actor)

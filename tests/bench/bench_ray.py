@@ -31,7 +31,10 @@ from seal_ir.index.registry import find_index
 from seal_ir.search.pipeline import QueryPipeline
 from seal_ir.search.searcher import SealSearcher
 
-RANKING = ("ranked", "holders")
+PARTS = {
+    **dict.fromkeys(("continued", "counted", "first_symbols", "n_rows"), "step"),
+    **dict.fromkeys(("ranked", "holders"), "rank"),
+}
 CALLS = ("extend", "successors", "find_all")
 
 
@@ -40,17 +43,17 @@ class Meter:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self.seconds = {"step": 0.0, "rank": 0.0}
-        self.n_bytes = {"step": 0, "rank": 0}
-        self.n_trips = {"step": 0, "rank": 0}
-        self.depth = {"step": 0, "rank": 0}
+        self.seconds = dict.fromkeys(("step", "rank", "else"), 0.0)
+        self.n_bytes = dict.fromkeys(("step", "rank", "else"), 0)
+        self.n_trips = dict.fromkeys(("step", "rank", "else"), 0)
+        self.depth = dict.fromkeys(("step", "rank", "else"), 0)
         self.n_steps = 0
         if isinstance(index, ShardedIndex):
             self._ask, index.shards.ask = index.shards.ask, self.ask  # type: ignore[method-assign]
 
     def ask(self, method: str, arguments: Sequence[Sequence[Any] | None]) -> list[Any]:
         answers = self._ask(method, arguments)
-        part = "rank" if method in RANKING else "step"
+        part = PARTS.get(method, "else")  # texts of hits, lengths of titles
         started = time.perf_counter()
         self.n_trips[part] += 1
         self.n_bytes[part] += sum(len(cloudpickle.dumps(v)) for v in (*arguments, *answers) if v is not None)

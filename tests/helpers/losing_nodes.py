@@ -25,7 +25,7 @@ def main(directory: Path) -> None:
     nodes = [cluster.add_node(num_cpus=1, object_store_memory=STORE) for _ in range(2)]
     ray.init(cluster.address, log_to_driver=False)
     expected = SealSearcher(directory, tiny.generator()).search(QUERY)
-    index = open_sharded(directory, cluster.address, 3)
+    index = open_sharded(directory, cluster.address, 7)
     searcher = SealSearcher(index, tiny.generator())
     assert searcher.search(QUERY) == expected
     places = {ray.get(actor.__ray_call__.remote(_node)) for actor in index.shards._actors}

@@ -286,7 +286,7 @@ def test_a_lost_node_is_made_up_for_or_told(directory: Path, tmp_path: Path) -> 
     copied = shutil.copytree(directory, tmp_path / "index")
     result = spawn("tests.helpers.losing_nodes", copied)
     assert result.code == 0, result.err
-    assert result.out.splitlines() == ["2 nodes have shards", "the same hits", "told in a line"]
+    assert {"2 nodes have shards", "the same hits", "told in a line"} <= set(result.out.splitlines())
 
 
 def test_there_is_no_cluster_at_an_address(directory: Path, tmp_path: Path) -> None:
