@@ -21,6 +21,7 @@ from seal_ir.arrays import Ints
 from seal_ir.distributed.index import ShardedIndex
 from seal_ir.distributed.messages import Shards
 from seal_ir.distributed.shard import Part, Shard
+from seal_ir.distributed.view import ShardedView  # noqa: F401 - which `view_of` knows then
 from seal_ir.errors import ClusterError, SealError, one_line, shown
 from seal_ir.index.manifest import Manifest, read_manifest
 from seal_ir.index.opening import Check

@@ -42,35 +42,51 @@ class Model(NamedTuple):
 
 
 class Decoder:
-    """In an actor: the model, and the index through its shards."""
+    """In an actor: the model, and the index through its shards.
 
-    def __init__(self, directory: str, attached: Attached, model: Model) -> None:
+    The shards, and the documents of a filter, are given with each question, and are always the same: what an
+    actor is made with could not be found again by one that is restarted.
+    """
+
+    def __init__(self, directory: str, model: Model) -> None:
         """Load nothing yet.
 
         Args:
             directory: the index.
-            attached: its shards.
             model: which model.
         """
-        self._whole = ShardedIndex(Path(directory), attached)
-        self._view: Index | None = None
-        self._threads = model.threads
-        self._generator = LazyGenerator(self._whole, model.name, model.device, model.dtype)
+        self._directory, self._model = Path(directory), model
+        self._generator: LazyGenerator | None = None
 
-    def running(self) -> Running:
+    def running(self, attached: Attached) -> Running:
         """The model, loaded now."""
+        made = self._made(attached)
+        generator = made.get()
+        return Running(made.name, generator.device, generator.dtype)
+
+    def decode(
+        self,
+        attached: Attached,
+        within: tuple[Ints, Counts] | None,
+        queries: list[str],
+        config: SearchConfig,
+    ) -> Decoded:
+        """The keys of a batch of queries."""
+        made = self._made(attached)
+        if self._index is None:
+            self._index = self._whole if within is None else view_of(self._whole, *within)
+        return made.decode(queries, config, self._index)
+
+    def _made(self, attached: Attached) -> LazyGenerator:
+        """The model, ready to be loaded, made by the first question."""
         from seal_ir.lm.device import use_threads
 
-        use_threads(self._threads)
-        generator = self._generator.get()
-        return Running(self._generator.name, generator.device, generator.dtype)
-
-    def decode(self, queries: list[str], config: SearchConfig, within: tuple[Ints, Counts] | None) -> Decoded:
-        """The keys of a batch of queries; always `within` the same documents of a filter, or all."""
-        self.running()
-        if within is not None and self._view is None:
-            self._view = view_of(self._whole, *within)
-        return self._generator.decode(queries, config, self._view or self._whole)
+        if self._generator is None:
+            use_threads(self._model.threads)
+            self._whole = ShardedIndex(self._directory, attached)
+            self._index: Index | None = None
+            self._generator = LazyGenerator(self._whole, *self._model[:3])
+        return self._generator
 
 
 class Decoders:
@@ -110,11 +126,12 @@ class Decoders:
         actor = ray.remote(Decoder).options(
             num_gpus=int(on_gpu), num_cpus=int(not on_gpu), max_restarts=LIVES, max_task_retries=LIVES
         )
-        attached = Attached(whole.manifest, whole.shards)
-        self._actors = [actor.remote(place, attached, model._replace(name=name)) for _ in range(n)]
-        # Given with each question, not to the actor: one that is restarted could not find it any more.
+        self._actors = [actor.remote(place, model._replace(name=name)) for _ in range(n)]
+        self._attached = ray.put(Attached(whole.manifest, whole.shards))
         self._within = None if view is None else ray.put((view.allowed, view.counts))
-        self.running: Running = [self._answer(one) for one in [a.running.remote() for a in self._actors]][0]
+        self.running: Running = [
+            self._answer(one) for one in [a.running.remote(self._attached) for a in self._actors]
+        ][0]
 
     def decoding(self, topics: Sequence[Query], batch_size: int, config: SearchConfig) -> Decode:
         """What gives batches of topics their keys, in order, while the actors decode the next ones."""
@@ -128,7 +145,7 @@ class Decoders:
             while batches and free:
                 actor = free.popleft()
                 asked = [query.text for query in batches.popleft()]
-                waiting.append((actor, actor.decode.remote(asked, config, self._within)))
+                waiting.append((actor, actor.decode.remote(self._attached, self._within, asked, config)))
             actor, answer = waiting.popleft()
             decoded: Decoded = self._answer(answer)
             free.append(actor)
