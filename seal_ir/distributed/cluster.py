@@ -129,7 +129,7 @@ class _Opener:
         manifest = read_manifest(directory)
         most = self.shards or n_cores(self.cluster)
         connected(self.cluster)
-        parts = [Part(str(directory), manifest, first, end, self.check) for first, end in cut(manifest, most)]
+        parts = [Part.of(directory, manifest, first, end, self.check) for first, end in cut(manifest, most)]
         return manifest, RayShards(parts, self.cluster.patience_s)
 
 
@@ -203,8 +203,7 @@ class RayShards:
         )
         self._parts, self._patience_s = parts, patience_s
         self._actors = [actor.remote(part) for part in parts]
-        n_documents = parts[0].manifest.n_documents
-        self.bases: Ints = np.array([*(part.base for part in parts), n_documents], dtype=np.int64)
+        self.bases: Ints = np.array([*(part.base for part in parts), parts[-1].end], dtype=np.int64)
 
     def keep(self, values: Sequence[Any]) -> list[Any]:
         """See `Shards.keep`: in Ray's object store."""
@@ -227,7 +226,7 @@ class RayShards:
         return answer_of(answer, self._patience_s, lambda what: self._lost(part, what))
 
     def _lost(self, part: Part, what: str) -> ClusterError:
-        segments = part.manifest.segments[part.first : part.end]
+        segments = part.manifest.segments
         return ClusterError(
             f"{part.directory}: the shard of {segments[0].name} to {segments[-1].name} {what}; see"
             " whether its node runs (ray status) and finds the index under this path, and start again"

@@ -43,26 +43,30 @@ _VIEWS = 4  # filters whose rows are kept
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some neighbouring segments of a generation of an index.
+    """Some neighbouring segments of a generation of an index, and no more than is needed to open them.
 
     Attributes:
         directory: the index, by its absolute path.
-        manifest: of the whole generation.
-        first: the first segment.
-        end: the one after the last.
-        check: what is compared with the manifest when the segments are opened; see `Index`.
+        manifest: of these segments.
+        base: the number of their first document in the index.
+        check: what is compared with the manifest when they are opened; see `Index`.
     """
 
     directory: str
     manifest: Manifest
-    first: int
-    end: int
+    base: int
     check: Check = "bytes"
 
+    @classmethod
+    def of(cls, directory: Path, manifest: Manifest, first: int, end: int, check: Check = "bytes") -> Part:
+        """Segments [first, end) of a generation."""
+        base = sum(segment.n_live for segment in manifest.segments[:first])
+        return cls(str(directory), _only(manifest, first, end), base, check)
+
     @property
-    def base(self) -> int:
-        """The number of its first document in the index."""
-        return sum(segment.n_live for segment in self.manifest.segments[: self.first])
+    def end(self) -> int:
+        """The number of the document after the last."""
+        return self.base + self.manifest.n_documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,20 +207,19 @@ class Shard:
     def _index(self) -> Index:
         part = self._part
         directory = Path(part.directory)
-        segments = part.manifest.segments[part.first : part.end]
         try:
             with self._opening:
-                return Index(directory, part.check, manifest=_only(part.manifest, part.first, part.end))
+                return Index(directory, part.check, manifest=part.manifest)
         except IndexDirError as error:
             try:
-                is_same = read_manifest(directory) == part.manifest
+                files = read_manifest(directory).files
             except IndexDirError:
                 raise error from None
-            if is_same:
+            if all(files.get(name) == entry for name, entry in part.manifest.files.items()):
                 raise
             raise IndexDirError(
-                f"{directory}: has been rebuilt since it was opened, and {segments[0].name} cannot be opened"
-                " again; open it anew"
+                f"{directory}: has been rebuilt since it was opened, and {part.manifest.segments[0].name}"
+                " cannot be opened again; open it anew"
             ) from error
 
     def _of(self, within: Within, allowed: Ints | None) -> _Seen:

@@ -57,6 +57,7 @@ class Decoder:
         """
         self._directory, self._model = Path(directory), model
         self._generator: LazyGenerator | None = None
+        self._index: Index | None = None
 
     def running(self, attached: Attached) -> Running:
         """The model, loaded now."""
@@ -74,7 +75,8 @@ class Decoder:
         """The keys of a batch of queries."""
         made = self._made(attached)
         if self._index is None:
-            self._index = self._whole if within is None else view_of(self._whole, *within)
+            whole = ShardedIndex(self._directory, attached)
+            self._index = whole if within is None else view_of(whole, *within)
         return made.decode(queries, config, self._index)
 
     def _made(self, attached: Attached) -> LazyGenerator:
@@ -83,9 +85,8 @@ class Decoder:
 
         if self._generator is None:
             use_threads(self._model.threads)
-            self._whole = ShardedIndex(self._directory, attached)
-            self._index: Index | None = None
-            self._generator = LazyGenerator(self._whole, *self._model[:3])
+            whole = ShardedIndex(self._directory, attached)
+            self._generator = LazyGenerator(whole, *self._model[:3])
         return self._generator
 
 

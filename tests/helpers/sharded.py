@@ -28,7 +28,7 @@ class InProcess:
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = list(parts)
         self.shards = [Shard(part) for part in parts]
-        self.bases = np.array([*(part.base for part in parts), parts[0].manifest.n_documents], dtype=np.int64)
+        self.bases = np.array([*(part.base for part in parts), parts[-1].end], dtype=np.int64)
         self.asked: list[str] = []
         self.n_bytes = 0
         self.before: Callable[[int], object] = lambda n: None
@@ -60,6 +60,6 @@ def sharded(directory: Path, n: int) -> ShardedIndex:
 
     def opened(place: Path) -> tuple[Manifest, InProcess]:
         manifest = read_manifest(place)
-        return manifest, InProcess([Part(str(place), manifest, *bounds) for bounds in cut(manifest, n)])
+        return manifest, InProcess([Part.of(place, manifest, *bounds) for bounds in cut(manifest, n)])
 
     return ShardedIndex(directory, opened)
