@@ -55,7 +55,7 @@ class Streams:
                 kept of an index that has stores.
         """
         self._index, self._n_bytes = index, n_bytes
-        keeps = n_bytes > 0 and index.stores is None
+        keeps = n_bytes > 0 and index.stores is None and not index.is_remote
         self._cache = OwnOfProcess(lambda: Cache(n_bytes) if keeps else None)
 
     def __reduce__(self) -> tuple[Any, ...]:
