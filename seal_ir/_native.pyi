@@ -209,3 +209,51 @@ class Engine(EngineBase):
     @property
     def sample_rate(self) -> int:
         """Every so manieth position is stored."""
+
+class SuccessorRanges:
+    """The ranges of successors in several segments, of which most are empty: kept without these."""
+
+    def __len__(self) -> int: ...
+    def take(self, entries: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The ranges int64 [n, n_segments, 2] of some entries.
+
+        Args:
+            entries: int64 [n], in any order.
+
+        Raises:
+            IndexError: There is no such entry.
+        """
+
+class Segments:
+    """The engines of all segments as one, asked in one call; it holds them.
+
+    Ranges are int64 [n, n_segments, 2], one for each n-gram and segment; where one is empty the segment is
+    not asked. Documents are numbered one segment after the other. Errors are those of the engines.
+    """
+
+    def __init__(self, engines: list[EngineBase]) -> None:
+        """At least one engine, in document order.
+
+        Raises:
+            ValueError: There is none.
+        """
+
+    def extend(self, ranges: NDArray[np.int64], symbols: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Ranges int64 [n, n_segments, 2] of n-grams with one symbol uint32 [n] appended to each."""
+
+    def verify(self, ranges: NDArray[np.int64], candidates: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Ranges int64 [n, width, n_segments, 2] of n-grams with each of their candidates [n, width]."""
+
+    def successors(
+        self, ranges: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint32], SuccessorRanges]:
+        """All symbols that follow each n-gram in any segment: offsets [n + 1], symbols [m], ranges [m]."""
+
+    def locate(self, ranges: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Occurrences of n-grams: offsets int64 [n + 1], and document and exclusive end int64 [m, 2].
+
+        Those of n-gram i are the entries `offsets[i]:offsets[i + 1]`, by segment and row.
+        """
+
+    def extract(self, documents: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """Streams of documents int64 [n]: offsets int64 [n + 1], symbols uint32 [m]."""

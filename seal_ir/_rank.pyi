@@ -92,6 +92,24 @@ class Query:
             beta: see docs/scoring.md.
         """
 
+def taken(
+    query: Query, best_only: bool, symbols: NDArray[np.uint32]
+) -> tuple[
+    float, NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]
+]:
+    """What the score of one document is made of, with the places, for explanations.
+
+    Args:
+        query: the keys.
+        best_only: see `Ranking`.
+        symbols: uint32 [m], the document's stream.
+
+    Returns:
+        The score; its parts int64 [p] and their shares float64 [p], as `Ranking.hits` has them; offsets int64
+        [p + 1] and ends int64 [n]: part i took the occurrences that end, exclusively, at
+        `ends[offsets[i]:offsets[i + 1]]`; and the keys that occur, taken or not, int64 [h] ascending.
+    """
+
 class Ranking:
     """The best documents for one query. Belongs to one thread."""
 

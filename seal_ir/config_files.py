@@ -1,4 +1,4 @@
-"""Settings of a search from TOML files and the options of a command, over those of a preset."""
+"""Settings of a search from TOML files, over those of a preset."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from seal_ir.config import SearchConfig, preset
+from seal_ir.config import SearchConfig
 from seal_ir.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,24 +55,6 @@ def from_toml(path: Path, base: SearchConfig) -> SearchConfig:
         )
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
-
-
-def configured(
-    name: str, settings: Path | None = None, *, beam: int | None = None, rescore: bool = False
-) -> SearchConfig:
-    """A preset, changed by a TOML file, and that by the options of a command.
-
-    Raises:
-        UsageError: as `preset` and `from_toml`, or the beam is less than 1.
-    """
-    config = preset(name)
-    if settings:
-        config = from_toml(settings, config)
-    if beam is not None:
-        config = replace(config, decode=replace(config.decode, beam=beam))
-    if rescore:
-        config = replace(config, decode=replace(config.decode, rescore=True))
-    return config
 
 
 def updated(config: T, values: Mapping[str, Any]) -> T:

@@ -35,6 +35,10 @@ class ArgumentError(UsageError, ValueError):
     """A public function was given what it cannot mean; names the argument and, of several, the position."""
 
 
+class MissingPackageError(UsageError, ImportError):
+    """An optional package is not installed; names the extra that has it."""
+
+
 def shown(value: object, limit: int = 60) -> str:
     """The value as it stands in a one-line message: its repr, cut short."""
     try:

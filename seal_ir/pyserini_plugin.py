@@ -22,6 +22,7 @@ from typing import Any
 
 from seal_ir.command import CommandParser, run
 from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.formats.collections.lucene import is_lucene_index as is_lucene_index
 from seal_ir.formats.collections.passages import json_document
 from seal_ir.formats.io.jsonlines import Malformed, parse_object
 from seal_ir.formats.io.outputs import put_in_place, scratch_folder
@@ -47,6 +48,37 @@ def start_java() -> None:
     _boot()
     with _environment(**_openai_key()), _told():
         import_module("pyserini.search.lucene")
+
+
+def java_class(name: str) -> Any:
+    """A class of the JVM, such as "java.nio.file.Path"; starts Java with Pyserini's jar (two seconds).
+
+    Raises:
+        UsageError: see `start_java`.
+    """
+    _boot()
+    from jnius import autoclass
+
+    return autoclass(name)
+
+
+def java_error() -> type[Exception]:
+    """What a call of the JVM raises."""
+    from jnius import JavaException
+
+    error: type[Exception] = JavaException
+    return error
+
+
+def pyserini_module(name: str) -> Any:
+    """A module of Pyserini's, with Java started; the first one may take ten seconds.
+
+    Raises:
+        UsageError: see `start_java`.
+    """
+    _boot()
+    with _environment(**_openai_key()), _told():
+        return import_module(name)
 
 
 def lucene_searcher(index_dir: str | Path) -> Any:
@@ -90,11 +122,6 @@ def faiss_searcher(index_dir: str | Path, encoder: str, source: str, **options: 
         from pyserini import encode
         from pyserini.search.faiss import FaissSearcher
     return FaissSearcher(str(index_dir), getattr(encode, encoder)(source, **options))
-
-
-def is_lucene_index(directory: Path) -> bool:
-    """Whether a directory holds a finished Lucene index."""
-    return directory.is_dir() and any(directory.glob("segments_*"))
 
 
 def build_lucene_index(source: Path, index_dir: Path, threads: int = 1) -> int:

@@ -1,5 +1,5 @@
 // The extension module seal_ir._native. The Python side is documented in seal_ir/_native.pyi.
-#include "../arrays.hpp"
+#include "../segment_arrays.hpp"
 #include "build.hpp"
 #include "engine.hpp"
 
@@ -58,4 +58,5 @@ NB_MODULE(_native, module) {
                     "suffixes"_a.noconvert(), "starts"_a.noconvert(), "boundary"_a, "sample_rate"_a)
         .def("save", &save_built, "path"_a);
     bind_engine<NativeEngine>(module).def_prop_ro("sample_rate", &NativeEngine::sample_rate);
+    SegmentCalls::bind(module);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <string>
 #include <unordered_map>
 
 #include "../checks.hpp"
@@ -165,6 +166,9 @@ Builder::Builder(std::span<const Symbol> alphabet, std::span<const std::uint8_t>
     const std::uint64_t n = suffixes.size();
     if (n == 0 || (text.size() != 2 * n && text.size() != 4 * n) || sample_rate == 0)
         throw std::invalid_argument("text, suffixes and sample rate do not fit together");
+    if (n >= std::numeric_limits<std::int32_t>::max())
+        throw std::invalid_argument("a segment holds at most 2,147,483,646 symbols, not " +
+                                    std::to_string(n));
     check_starts(starts, n);
     const auto found = std::ranges::lower_bound(alphabet, boundary);
     if (found == alphabet.end() || *found != boundary)

@@ -320,11 +320,11 @@ std::vector<Found> Tree::distinct(std::span<const Step> ranges) const {
         std::swap(level_ranges, next);
     }
     // Group by owner; each level's leaves are in that order already.
-    std::vector<std::uint32_t> offsets(ranges.size() + 1, 0);
+    std::vector<std::size_t> offsets(ranges.size() + 1, 0);
     for (const Found& item : leaves) ++offsets[item.owner + 1];
     for (std::size_t i = 0; i < ranges.size(); ++i) offsets[i + 1] += offsets[i];
     std::vector<Found> grouped(leaves.size());
-    std::vector<std::uint32_t> fill(offsets.begin(), offsets.end() - 1);
+    std::vector<std::size_t> fill(offsets.begin(), offsets.end() - 1);
     for (const Found& item : leaves) grouped[fill[item.owner]++] = item;
     std::vector<std::uint64_t> marks;
     for (std::size_t i = 0; i < ranges.size(); ++i) {

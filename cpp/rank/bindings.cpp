@@ -7,6 +7,7 @@
 #include "../store/store.hpp"
 #include "cache.hpp"
 #include "ranking.hpp"
+#include "taken.hpp"
 
 namespace {
 
@@ -95,6 +96,31 @@ using HitArrays = nb::typed<nb::tuple, IntsOut, FloatsOut, IntsOut, IntsOut, Flo
                                                 as_array<FloatsOut>(std::move(shares), {n_parts})));
 }
 
+using TakenArrays = nb::typed<nb::tuple, double, IntsOut, FloatsOut, IntsOut, IntsOut, IntsOut>;
+
+[[nodiscard]] TakenArrays taken(const QueryIn& query, bool best_only, const Symbols& symbols) {
+    rank::Taken found;
+    {
+        const nb::gil_scoped_release released;
+        found = rank::taken(as_arrays(query), best_only ? Ranking::Score::kMax : Ranking::Score::kSum,
+                            as_span(symbols));
+    }
+    std::vector<std::int64_t> numbers, offsets = {0}, ends;
+    std::vector<double> shares;
+    for (const rank::Part& part : found.parts) {
+        numbers.push_back(part.number);
+        shares.push_back(part.share);
+        while (ends.size() < found.places.size() && found.places[ends.size()].number == part.number) {
+            ends.push_back(found.places[ends.size()].end);
+        }
+        offsets.push_back(static_cast<std::int64_t>(ends.size()));
+    }
+    const std::size_t n = shares.size();
+    return nb::borrow<TakenArrays>(nb::make_tuple(
+        found.score, ints(std::move(numbers)), as_array<FloatsOut>(std::move(shares), {n}),
+        ints(std::move(offsets)), ints(std::move(ends)), ints({found.held.begin(), found.held.end()})));
+}
+
 using CachedArrays = nb::typed<nb::tuple, IntsOut, IntsOut, SymbolsOut, IntsOut>;
 
 [[nodiscard]] CachedArrays get(const Cache& cache, const Ints& documents) {
@@ -173,6 +199,7 @@ NB_MODULE(_rank, module) {
         .def(nb::init<Symbols, Ints, Floats, Symbols, Floats, double>(), "symbols"_a.noconvert(),
              "offsets"_a.noconvert(), "powers"_a.noconvert(), "unigrams"_a.noconvert(),
              "unigram_weights"_a.noconvert(), "beta"_a);
+    module.def("taken", &taken, "query"_a, "best_only"_a, "symbols"_a.noconvert());
     nb::class_<Ranking>(module, "Ranking")
         .def("__init__", &make, "query"_a, "offsets"_a.noconvert(), "rows"_a.noconvert(),
              "further"_a.noconvert(), "best_only"_a, "n_hits"_a)

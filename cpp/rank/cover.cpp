@@ -8,19 +8,21 @@ Cover::Cover(const Query& query)
     : query_(query), seen_(query.n_ids()), keys_(query.n_keys()), unigrams_(query.n_unigrams()) {}
 
 double Cover::score(std::span<const Occurrence> keys, std::span<const Unigram> unigrams,
-                    std::size_t length, std::vector<Part>& parts) {
+                    std::size_t length, std::vector<Part>& parts, std::vector<Place>* places) {
     parts.clear();
+    if (places != nullptr) places->clear();
     occupied_.assign(length, 0);
     seen_.clear();
-    take_keys(keys, parts);
-    take_unigrams(unigrams, parts);
+    take_keys(keys, parts, places);
+    take_unigrams(unigrams, parts, places);
     // The sum runs over the parts in their order, so that equal documents have equal scores.
     double total = 0.0;
     for (const Part& part : parts) total += part.share;
     return total;
 }
 
-void Cover::take_keys(std::span<const Occurrence> keys, std::vector<Part>& parts) {
+void Cover::take_keys(std::span<const Occurrence> keys, std::vector<Part>& parts,
+                      std::vector<Place>* places) {
     for (std::size_t i = 0; i < keys.size();) {
         const std::uint32_t key = keys[i].key;
         const std::size_t length = query_.length(key);
@@ -39,6 +41,8 @@ void Cover::take_keys(std::span<const Occurrence> keys, std::vector<Part>& parts
         }
         for (const std::uint32_t id : ids) seen_.add(id);
         parts.push_back({key, share});
+        if (places == nullptr) continue;
+        for (const std::uint32_t end : free_ends_) places->push_back({key, end});
     }
 }
 
@@ -47,7 +51,8 @@ bool Cover::is_free(std::size_t end, std::size_t length) const {
     return std::find(last - static_cast<std::ptrdiff_t>(length), last, 1) == last;
 }
 
-void Cover::take_unigrams(std::span<const Unigram> unigrams, std::vector<Part>& parts) {
+void Cover::take_unigrams(std::span<const Unigram> unigrams, std::vector<Part>& parts,
+                          std::vector<Place>* places) {
     unigrams_.clear();
     free_types_.clear();
     for (const auto& [number, position] : unigrams) {
@@ -59,7 +64,14 @@ void Cover::take_unigrams(std::span<const Unigram> unigrams, std::vector<Part>& 
         double share = query_.unigram_weight(number);
         if (id != Query::kNone && seen_.has(id)) share *= 1.0 - query_.beta();
         if (!(share > 0.0)) continue;
-        parts.push_back({static_cast<std::uint32_t>(query_.n_keys()) + number, share});
+        const auto part = static_cast<std::uint32_t>(query_.n_keys()) + number;
+        parts.push_back({part, share});
+        if (places == nullptr) continue;
+        for (const auto& found : unigrams) {
+            if (found.number == number && !occupied_[found.position]) {
+                places->push_back({part, found.position + 1});
+            }
+        }
     }
 }
 

@@ -17,6 +17,12 @@ struct Part {
     double share;
 };
 
+/// Where part `number` took tokens: the exclusive end of an occurrence.
+struct Place {
+    std::uint32_t number;
+    std::uint32_t end;
+};
+
 /// A set of numbers below n that is emptied in constant time.
 class Marks {
   public:
@@ -49,16 +55,19 @@ class Cover {
 
     /// The score of a document of `length` symbols, and its parts in the order they were taken: keys,
     /// then unigrams by symbol. `keys` must be sorted; every occurrence lies within the document.
+    /// `places`, where wanted, gets all that the parts took, part by part in their order.
     double score(std::span<const Occurrence> keys, std::span<const Unigram> unigrams,
-                 std::size_t length, std::vector<Part>& parts);
+                 std::size_t length, std::vector<Part>& parts, std::vector<Place>* places = nullptr);
 
     /// No less than the score: every key and unigram once, in full.
     [[nodiscard]] double bound(double known, std::span<const Occurrence> keys,
                                std::span<const Unigram> unigrams);
 
   private:
-    void take_keys(std::span<const Occurrence> keys, std::vector<Part>& parts);
-    void take_unigrams(std::span<const Unigram> unigrams, std::vector<Part>& parts);
+    void take_keys(std::span<const Occurrence> keys, std::vector<Part>& parts,
+                   std::vector<Place>* places);
+    void take_unigrams(std::span<const Unigram> unigrams, std::vector<Part>& parts,
+                       std::vector<Place>* places);
     [[nodiscard]] bool is_free(std::size_t end, std::size_t length) const;
 
     const Query& query_;

@@ -1,6 +1,6 @@
 // The extension module seal_ir._sdsl: types, release of the GIL and exceptions, nothing else.
 // The Python side is documented in seal_ir/_sdsl.pyi.
-#include "../arrays.hpp"
+#include "../segment_arrays.hpp"
 #include "baseline.hpp"
 #include "build.hpp"
 #include "engine.hpp"
@@ -138,5 +138,6 @@ NB_MODULE(_sdsl, module) {
     module.def("build", &build, "path"_a, "symbols"_a.noconvert(), "starts"_a.noconvert(), "boundary"_a,
                "temp_dir"_a);
     bind_engine<SdslEngine>(module);
+    SegmentCalls::bind(module);
     bind_published(module);
 }

@@ -1,8 +1,10 @@
 // The native engine against brute force, from several threads, and on files with bytes changed.
 //
 // Run under sanitizers (`make asan tsan`). It prints what it did; a failure ends it with a message.
+#include <sys/mman.h>
 #include <unistd.h>
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -235,6 +237,80 @@ void fuzz(const std::string& path, const std::string& damaged, std::mt19937& ran
     std::cout << rounds << " damaged files, " << n_opened << " of them could be opened\n";
 }
 
+/// Counts of the tree's digits pass 2^32 where a segment has more than 700 million symbols. Only their
+/// differences may count: a tree whose counts all begin just below 2^32 gives the same answers.
+void check_wrapping(std::mt19937& random) {
+    constexpr std::uint32_t kOffset = 0U - 10'000U;
+    std::vector<std::uint16_t> sequence(100'000);
+    std::vector<std::uint64_t> weights(300);
+    for (std::size_t k = 0; k < sequence.size(); ++k) {
+        sequence[k] = static_cast<std::uint16_t>(k < 300 ? k : random() % (1 + random() % 300));
+        ++weights[sequence[k]];
+    }
+    const auto n = static_cast<std::uint32_t>(sequence.size());
+    const Code code(huffman_lengths(weights));
+    const TreeData data = build_tree(code, std::move(sequence));
+    TreeData far = data;
+    for (auto* counts : {&far.supers, &far.bases}) {
+        for (Counts& of_digits : *counts) {
+            for (std::uint32_t& count : of_digits) count += kOffset;
+        }
+    }
+    const Tree tree(code, weights, data.blocks, data.supers, data.bases);
+    const Tree other(code, weights, far.blocks, far.supers, far.bases);
+    std::vector<Step> steps(1000);
+    std::vector<std::uint32_t> positions(steps.size());
+    for (std::size_t k = 0; k < steps.size(); ++k) {
+        const auto lo = static_cast<std::uint32_t>(random() % n);
+        steps[k] = {static_cast<Dense>(random() % 300), lo,
+                    lo + static_cast<std::uint32_t>(random() % (n - lo))};
+        positions[k] = lo;
+    }
+    std::array<std::vector<Access>, 2> read = {std::vector<Access>(1000), std::vector<Access>(1000)};
+    tree.access(positions, read[0]);
+    other.access(positions, read[1]);
+    const auto found = tree.distinct(steps);
+    const auto again = other.distinct(steps);
+    require(found.size() == again.size(), "distinct symbols of a tree whose counts wrap around");
+    for (std::size_t k = 0; k < found.size(); ++k) {
+        require(found[k].symbol == again[k].symbol && found[k].lo == again[k].lo &&
+                    found[k].hi == again[k].hi,
+                "ranks of a tree whose counts wrap around");
+    }
+    std::vector<Step> stepped = steps;
+    tree.step(stepped);
+    other.step(steps);
+    for (std::size_t k = 0; k < steps.size(); ++k) {
+        require(read[0][k].symbol == read[1][k].symbol && read[0][k].rank == read[1][k].rank,
+                "a symbol of a tree whose counts wrap around");
+        require(steps[k].lo == stepped[k].lo && steps[k].hi == stepped[k].hi,
+                "steps of a tree whose counts wrap around");
+    }
+}
+
+/// More symbols than 32-bit positions reach: refused by their number, nothing of them is read.
+void check_refusal() {
+    constexpr std::size_t kTooMany = (std::size_t{1} << 31) - 1;
+    const auto reserve = [](std::size_t n_bytes) {
+        void* memory = mmap(nullptr, n_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        require(memory != MAP_FAILED, "addresses are reserved");
+        return memory;
+    };
+    const auto* text = static_cast<const std::uint8_t*>(reserve(2 * kTooMany));
+    const auto* suffixes = static_cast<const std::int32_t*>(reserve(4 * kTooMany));
+    const std::array<Symbol, 2> alphabet = {kBoundary, 2};
+    const std::array<std::uint64_t, 1> starts = {0};
+    std::string told;
+    try {
+        const Builder builder(alphabet, {text, 2 * kTooMany}, {suffixes, kTooMany}, starts, kBoundary,
+                              8);
+    } catch (const std::invalid_argument& error) {
+        told = error.what();
+    }
+    require(told == "a segment holds at most 2,147,483,646 symbols, not 2147483647",
+            "too many symbols");
+}
+
 }  // namespace
 
 int main() {
@@ -272,6 +348,8 @@ int main() {
     for (Symbol symbol = 100; symbol < 100 + kManySymbols; ++symbol) wide.symbols.push_back(symbol);
     build(wide, 8, path);
     check(wide, NativeEngine(path), random, 5);
+    check_wrapping(random);
+    check_refusal();
     fs::remove_all(folder);
     std::cout << n_corpora + 2 << " corpora agree with brute force\n";
     return 0;

@@ -17,6 +17,7 @@
 
 #include "../rank/cache.hpp"
 #include "../rank/ranking.hpp"
+#include "../rank/taken.hpp"
 
 namespace {
 
@@ -196,6 +197,13 @@ void check(const Case& query, Cache& cache, const seal::store::TokenStores& stor
         double total = 0.0;
         for (const Part& part : hits[i].parts) total += part.share;
         require(std::abs(total - hits[i].score) < 1e-9, "parts differ");
+        const Taken found = taken(asked, kind, document);
+        require(found.score == hits[i].score, "the score of what was taken differs");
+        require(std::ranges::equal(found.parts, hits[i].parts,
+                                   [](const Part& a, const Part& b) {
+                                       return a.number == b.number && a.share == b.share;
+                                   }),
+                "what was taken differs");
     }
     Ranking again(asked, rows, others, kind, n_hits);
     again.score_stored(stores, 3);

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from transformers import GenerationConfig
 
+from seal_ir.lm.device import told_place
 from seal_ir.lm.load import load_model, quiet_transformers
 from seal_ir.lm.protocols import Generator, Tokens
 from seal_ir.text.description import CAUSAL
@@ -71,7 +72,7 @@ def load_writer(name: str, device: str | None = None, dtype: str | None = None) 
     ends = sorted({*_token_ids(network, "eos_token_id")})
     (padding, *_) = _token_ids(network, "pad_token_id") or [0]
     start: list[int] = getattr(generator.model, "start_tokens", [])  # of sequence-to-sequence models
-    sys.stderr.write(f"model: {name} {generator.where}\n")
+    sys.stderr.write(f"model: {name} {told_place(generator)}\n")
     # None of the model's own settings, such as penalties, may change what it says.
     settings: Any = GenerationConfig
     network.generation_config = settings(decoder_start_token_id=start[0] if start else None)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from seal_ir.baselines.bm25.lucene_index import Source, build, check_source
+from seal_ir.baselines.lucene_index import Source, build, check_source
 from seal_ir.command import CommandParser, Progress, add_threads
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection, ReadOptions, collection_kinds, read_ids

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,9 @@ from transformers import BartConfig, BartForConditionalGeneration
 from seal_ir.convert.fairseq_layout import bart_options, bart_tensors, transformers_names, vocabulary_rows
 from seal_ir.convert.fairseq_reading import read_checkpoint
 from seal_ir.convert.fairseq_vocabulary import read_vocabulary, rows_by_dictionary, rows_in_order
-from seal_ir.errors import ModelError, UsageError
+from seal_ir.errors import ModelError
 from seal_ir.formats.io.disk import writing
-from seal_ir.formats.io.outputs import put_in_place, scratch_folder
+from seal_ir.formats.io.outputs import new_folder
 from seal_ir.text.description import SEQ2SEQ, SEQ2SEQ_TEMPLATE, ModelDescription
 from seal_ir.text.pretrained import find_model, load_tokenizer, tokenizer_definition
 from seal_ir.text.tokenizer import TextTokenizer
@@ -52,7 +50,7 @@ def convert(conversion: Conversion) -> int:
         ModelError: the tokenizer cannot be found or is not the checkpoint's.
         UsageError: the folder exists or cannot be written.
     """
-    with _new_folder(conversion.output) as folder:
+    with new_folder(conversion.output) as folder:
         files = find_model(conversion.tokenizer)
         _check_tokenizer(conversion.tokenizer, load_tokenizer(files))
         definition = tokenizer_definition(files)
@@ -102,18 +100,3 @@ def _network(conversion: Conversion, definition: str) -> Any:
     network.load_state_dict(transformers_names(tensors, torch.tensor(rows)), assign=True)
     network.tie_weights()
     return network.eval()
-
-
-@contextmanager
-def _new_folder(path: Path) -> Iterator[Path]:
-    """A folder beside `path` that takes its place when the block ends without an exception, or is gone."""
-    if path.exists() or path.is_symlink():
-        raise UsageError(f"{path}: exists already; give another --output, or remove it")
-    target = path.absolute()
-    with ExitStack() as stack:
-        with writing(path):
-            made = stack.enter_context(scratch_folder(target))
-        yield made
-        with writing(path):
-            made.chmod(0o755)
-            put_in_place(made, target)  # which fails if somebody was quicker

@@ -18,16 +18,18 @@ import numpy as np
 from seal_ir.arrays import Floats, Ints
 from seal_ir.config import DecodeConfig
 from seal_ir.decode.constraint import Constraint, CostRule
-from seal_ir.decode.hypotheses import Beams, Candidates
+from seal_ir.decode.hypotheses import Beams, Candidates, rank_in_group
 from seal_ir.decode.prompts import Cut, make_prompt, note_cut, room_for
 from seal_ir.decode.query_ngrams import Forced, Scored, extended, extensions_of, forced_roots, placed
+from seal_ir.decode.recorder import Recorder
 from seal_ir.decode.stopping import Stopping
 from seal_ir.decode.unconstrained import Unconstrained
 from seal_ir.index.engine import Successors
 from seal_ir.index.reader import Index
+from seal_ir.index.sparse import as_tuples
 from seal_ir.lm.next_tokens import Sound, step_of
 from seal_ir.lm.protocols import Generator, NextTokens, Prompt, Session
-from seal_ir.records import BODY, NO_UNIGRAMS, QUERY, Key, QueryKeys, Range, Unigrams
+from seal_ir.records import BODY, NO_UNIGRAMS, QUERY, Key, QueryKeys, Unigrams
 from seal_ir.text.symbols import FIRST_TOKEN, Marks
 
 _DEFAULT_RULE = CostRule()
@@ -68,6 +70,7 @@ def decode(
     queries: Sequence[str],
     config: DecodeConfig,
     rule: CostRule = _DEFAULT_RULE,
+    recorder: Recorder | None = None,
 ) -> Decoded:
     """Let the model write keys for a batch of queries.
 
@@ -81,6 +84,7 @@ def decode(
         queries: the queries.
         config: beam, steps and what else to write.
         rule: when to enumerate continuations and when to verify them.
+        recorder: watches; of a single query.
 
     Raises:
         ModelError: the model's probabilities are no numbers; names query and step.
@@ -95,8 +99,9 @@ def decode(
     found = _first_unigrams(index, first, bodies, config.unigrams)
     unigrams = {jobs[row].query: of_row for row, of_row in zip(bodies.tolist(), found, strict=True)}
     texts = [(row, jobs[row].text) for row in bodies.tolist()]
-    stopping = Stopping.of(config, index.n_tokens)
-    search = _Search(jobs, _constraint(generator, index, config, rule), session, config.beam, stopping)
+    stopping = Stopping(index.n_tokens, config.least_weight, config.retired) if config.stop else None
+    constraint = _constraint(generator, index, config, rule)
+    search = _Search(jobs, constraint, session, config.beam, stopping, recorder)
     search.run(_first_beams(index, jobs), forced_roots(index, texts, config.query_words, config.stop))
     keys: list[list[Key]] = [[] for _ in queries]
     for job in jobs:
@@ -176,8 +181,10 @@ class _Search:
         constraint: Constraint | Unconstrained,
         session: Session,
         width: int,
-        stopping: Stopping,
+        stopping: Stopping | None,
+        recorder: Recorder | None = None,
     ) -> None:
+        self._recorder = recorder
         self._jobs, self._constraint, self._session, self._stopping = jobs, constraint, session, stopping
         self._widths = np.full(len(jobs), width)
         self._steps = np.array([job.steps for job in jobs])
@@ -191,9 +198,11 @@ class _Search:
             following = Sound(self._session.following, partial(self._named, beams, forced))
             longer = extensions_of(forced, n_vocabulary)
             best, logprobs = self._constraint.best(beams, known, following, longer.rows, longer.tokens)
-            beams, parents, tokens = self._grown(beams, best)
+            before, (beams, parents, tokens) = beams, self._grown(beams, best)
             # Beams at the end of their field have no continuations: the model is not asked for any.
             beams, known, living = self._constraint.living(beams, n_vocabulary)
+            if self._recorder is not None:
+                self._recorder.step([job.kind for job in self._jobs], before, following, best, beams)
             whole, going = extended(longer, logprobs)
             self._add_query_keys(whole)
             n_nested = n_rows if self._session.nested else 0
@@ -213,30 +222,36 @@ class _Search:
         """Adds a step's keys to the jobs; the new beams, the rows that they continue and by which tokens."""
         jobs, ends = beams.jobs[best.beams], beams.ends[best.beams]
         symbols = np.concatenate([beams.symbols[best.beams], best.symbols[:, None]], axis=1)
-        ended, free, counts = best.symbols < FIRST_TOKEN, ends == _FREE.end, _counts(best.ranges)
-        before = np.where(free & (symbols.shape[1] > 1), _counts(beams.ranges)[best.beams], 0)
-        useful = self._stopping.is_key(best.scores, counts, before)
-        self._add_keys(jobs, symbols, best, np.flatnonzero((ended | free) & useful))
+        ended, free = best.symbols < FIRST_TOKEN, ends == _FREE.end
+        is_key = ended | free
         going = np.flatnonzero(~ended & (self._steps[jobs] > symbols.shape[1]))
-        going = going[
-            self._stopping.going(jobs[going], best.scores[going], counts[going], free[going], self._widths)
-        ]
+        going = going[rank_in_group(jobs[going]) < self._widths[jobs[going]]]
+        if self._stopping is not None:
+            counts = _counts(best.ranges)
+            before = np.where(free & (symbols.shape[1] > 1), _counts(beams.ranges)[best.beams], 0)
+            is_key &= self._stopping.is_key(best.scores, counts, before)
+            left = (jobs[going], best.scores[going], counts[going], free[going])
+            going = going[self._stopping.going(*left, self._widths)]
+        self._add_keys(jobs, symbols, best, np.flatnonzero(is_key))
         grown = Beams(jobs, ends, symbols, best.scores, best.ranges).chosen(going)
         return grown, best.beams[going], best.tokens[going]
 
     def _add_keys(self, jobs: Ints, symbols: Ints, best: Candidates, which: Ints) -> None:
         counts = _counts(best.ranges[which])
         which, counts = which[counts > 0], counts[counts > 0]  # without the constraint not all occur
-        columns = (jobs[which], symbols[which], best.scores[which], counts, best.ranges[which])
-        for j, written, logprob, count, ranges in zip(*(column.tolist() for column in columns), strict=True):
+        columns = (column.tolist() for column in (jobs[which], symbols[which], best.scores[which], counts))
+        rows = as_tuples(best.ranges[which])
+        for j, written, logprob, count, ranges in zip(*columns, rows, strict=True):
             job = self._jobs[j]
             ngram = (job.marks.start, *written) if job.marks.start else tuple(written)
-            job.keys.append(Key(ngram, logprob, count, tuple(Range(lo, hi) for lo, hi in ranges), job.kind))
+            job.keys.append(Key(ngram, logprob, count, ranges, job.kind))
 
     def _add_query_keys(self, whole: Sequence[Scored]) -> None:
-        for job, ngram, logprob, ranges in whole:
-            count = int(_counts(ranges))
-            rows = tuple(Range(lo, hi) for lo, hi in ranges.tolist())
+        if not whole:
+            return
+        ranges = np.stack([item.ranges for item in whole])
+        found = zip(whole, as_tuples(ranges), _counts(ranges).tolist(), strict=True)
+        for (job, ngram, logprob, _), rows, count in found:
             self._jobs[job].keys.append(Key(ngram, logprob, count, rows, QUERY))
 
 

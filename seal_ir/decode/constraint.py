@@ -18,6 +18,7 @@ import numpy as np
 from seal_ir.arrays import Bools, Floats, Ints, Symbols
 from seal_ir.decode.hypotheses import Beams, Candidates, Pool, best_of_each, joined, nth_best
 from seal_ir.index.reader import Index
+from seal_ir.index.sparse import Ranges
 from seal_ir.lm.protocols import NextTokens
 from seal_ir.text.symbols import FIRST_TOKEN
 
@@ -61,7 +62,7 @@ class Known(NamedTuple):
 
     wide: Ints  # beams whose continuations are verified, not enumerated
     pairs: Pairs  # the enumerated ones of all others
-    ranges: Ints  # [n_successors, n_segments, 2]
+    ranges: Ranges  # [n_successors, n_segments, 2]
 
 
 class Constraint:
@@ -168,7 +169,7 @@ class Constraint:
         read = following.read(pairs.beams, pairs.tokens, np.empty(0, np.int64), 1)
         return self._scored(beams, pairs, ranges, read.logprobs)
 
-    def _enumerated(self, beams: Beams, which: Ints, n_vocabulary: int) -> tuple[Pairs, Ints]:
+    def _enumerated(self, beams: Beams, which: Ints, n_vocabulary: int) -> tuple[Pairs, Ranges]:
         """All that may follow some beams: any token inside a field, or the end of one that has begun."""
         if not len(which):
             return NO_PAIRS, beams.ranges[:0]
@@ -184,7 +185,7 @@ class Constraint:
         allowed &= tokens < n_vocabulary
         return Pairs(which[owner], symbols, tokens, entries).chosen(allowed), successors.ranges
 
-    def _scored(self, beams: Beams, pairs: Pairs, ranges: Ints, logprobs: Floats) -> Candidates:
+    def _scored(self, beams: Beams, pairs: Pairs, ranges: Ranges, logprobs: Floats) -> Candidates:
         """Enumerated continuations with their scores, without those that are surely not among the best."""
         scores = beams.logprobs[pairs.beams] + logprobs
         kept = np.isfinite(scores)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seal_ir.arrays import Bools, Doubles, Floats, Ints, Symbols, rank_in_group
+from seal_ir.arrays import Bools, Doubles, Floats, Ints, Symbols
 from seal_ir.lm.protocols import Read
 from seal_ir.text.symbols import FIRST_TOKEN
 
@@ -53,6 +53,13 @@ def joined(parts: Sequence[Candidates]) -> Candidates:
     return Candidates._make(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
+def rank_in_group(groups: Ints) -> Ints:
+    """For each entry of a sorted array, how many equal ones come before it, int64 [n]."""
+    first = np.searchsorted(groups, groups, side="left")
+    rank: Ints = np.arange(len(groups)) - first
+    return rank
+
+
 def best_of_each(candidates: Candidates, jobs: Ints, n: int) -> Candidates:
     """The n best candidates of each job, job by job, ties by symbol and then by beam; jobs are of beams."""
     job = jobs[candidates.beams]
@@ -85,7 +92,9 @@ class Pool:
         self._tokens: Ints = np.empty(0, np.int64)
         self._scores: Doubles = np.empty(0)
         self._state = np.empty(0, np.uint8)
+        # Of those that are verified, most of the pool never being so; `_places` says where each one's are.
         self._ranges: Ints = np.empty((0, *beams.ranges.shape[1:]), np.int64)
+        self._places: Ints = np.empty(0, np.int64)
         # No continuation of a beam that is not in the pool scores higher; -inf: there is none.
         self._bound = np.full(len(beams.jobs), -np.inf)
 
@@ -114,7 +123,8 @@ class Pool:
     def attested(self) -> Candidates:
         """The continuations that occur."""
         which = np.flatnonzero(self._state == _ATTESTED)
-        return Candidates(self.beams, self.symbols, self._tokens, self._scores, self._ranges).chosen(which)
+        beams, symbols, tokens = self.beams[which], self.symbols[which], self._tokens[which]
+        return Candidates(beams, symbols, tokens, self._scores[which], self._ranges[self._places[which]])
 
     def due(self, least: Doubles, n: int) -> Ints:
         """Of each decoding, up to n of the best that are not verified and reach `least` of their beam."""
@@ -128,7 +138,8 @@ class Pool:
         """What the index says: the rows of continuations, none where one does not occur."""
         present = (ranges[..., 1] > ranges[..., 0]).any(axis=1)
         self._state[which] = np.where(present, _ATTESTED, _ABSENT)
-        self._ranges[which] = ranges
+        self._places[which] = len(self._ranges) + np.arange(len(which))
+        self._ranges = np.concatenate([self._ranges, ranges])
 
     def uncertain(self, least: Doubles) -> Ints:
         """Beams that may have continuations outside the pool that reach `least`."""
@@ -143,9 +154,9 @@ class Pool:
         self._tokens = np.concatenate([self._tokens, tokens[real]])
         self._scores = np.concatenate([self._scores, scores[real]])
         self._state = np.concatenate([self._state, np.zeros(n, np.uint8)])
-        self._ranges = np.concatenate([self._ranges, np.zeros((n, *self._ranges.shape[1:]), np.int64)])
+        self._places = np.concatenate([self._places, np.zeros(n, np.int64)])
 
     def _keep(self, which: Bools) -> None:
         self.beams, self.symbols, self._tokens = self.beams[which], self.symbols[which], self._tokens[which]
         self._scores, self._state = self._scores[which], self._state[which]
-        self._ranges = self._ranges[which]
+        self._places = self._places[which]

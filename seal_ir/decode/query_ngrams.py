@@ -11,7 +11,7 @@ import numpy as np
 
 from seal_ir.arrays import Floats, Ints
 from seal_ir.index.reader import Index
-from seal_ir.text.symbols import FIRST_TOKEN, to_symbols
+from seal_ir.text.symbols import FIRST_TOKEN
 
 MAX_NGRAM_TOKENS = 15  # of one n-gram; longer ones are beyond what a decoding step budget covers
 _EDGE = "\"'`.,;:!?()[]{}<>“”‘’«»…"  # punctuation around a word is not part of it
@@ -49,7 +49,8 @@ def query_ngrams(index: Index, query: str, max_words: int, spare: bool = False) 
 def _sequences(index: Index, query: str, max_words: int) -> set[tuple[int, ...]]:
     """The n-grams of words of a query as symbols, whether they occur or not."""
     texts = _variants(query, max_words)
-    sequences = {tuple(to_symbols(ids).tolist()) for ids in index.tokenizer.encode_fields(texts)}
+    encoded = index.tokenizer.encode_fields(texts)
+    sequences = {tuple(token + FIRST_TOKEN for token in ids) for ids in encoded}
     return {sequence for sequence in sequences if 0 < len(sequence) <= MAX_NGRAM_TOKENS}
 
 

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seal_ir.arrays import Bools, Doubles, Ints, rank_in_group
-from seal_ir.config import DecodeConfig
+from seal_ir.arrays import Bools, Doubles, Ints
 
 _MARGIN = 1e-9  # nats; far more than rounding, far less than what tells n-grams apart
 
@@ -23,19 +22,14 @@ class Stopping(NamedTuple):
     """When n-grams stop.
 
     Attributes:
-        n_tokens: N; 0: n-grams never stop.
+        n_tokens: N.
         least_weight: an n-gram goes on while a key that follows it can have a higher weight.
         retired: occurrences up to which a body n-gram does not go on; 0: all go on.
     """
 
-    n_tokens: int = 0
+    n_tokens: int
     least_weight: float = 0.0
     retired: int = 0
-
-    @classmethod
-    def of(cls, config: DecodeConfig, n_tokens: int) -> Stopping:
-        """Of settings, over an index of N = `n_tokens`."""
-        return cls(n_tokens, config.least_weight, config.retired) if config.stop else cls()
 
     @property
     def never_used(self) -> float:
@@ -55,29 +49,28 @@ class Stopping(NamedTuple):
             counts: F(n).
             before: F of the key by one symbol shorter; 0 where that is no key.
         """
-        useful: Bools = logprobs > self.never_used
-        return useful & (counts != before) if self.n_tokens else useful
+        useful: Bools = (logprobs > self.never_used) & (counts != before)
+        return useful
 
-    def going(self, jobs: Ints, logprobs: Doubles, counts: Ints, free: Bools, widths: Ints) -> Ints:
-        """Which n-grams [n] go on, of those that could.
+    def going(self, jobs: Ints, logprobs: Doubles, counts: Ints, free: Bools, widths: Ints) -> Bools:
+        """Whether n-grams [n] of the beam go on.
 
         Args:
-            jobs: the decoding of each, best first within one.
+            jobs: the decoding of each.
             logprobs: natural log of P(n|q).
             counts: F(n).
             free: whether each may be any substring, so that it is a key itself.
             widths: places in the beam of each decoding; those that are taken for good are subtracted.
         """
         retired = free & (counts <= self.retired) & (self.retired > 0)
-        chosen = np.flatnonzero(rank_in_group(jobs) < widths[jobs])
-        np.subtract.at(widths, jobs[chosen[retired[chosen]]], 1)
-        found: Ints = chosen[(logprobs[chosen] > self.least) & ~retired[chosen]]
+        np.subtract.at(widths, jobs[retired], 1)
+        found: Bools = (logprobs > self.least) & ~retired
         return found
 
 
 def _least(n_tokens: int, weight: float) -> float:
     """Log P(n|q) of a key that occurs once and has this weight at s = 0, where weights are highest."""
-    if n_tokens <= 1:  # such a key has no weight, or no N is known
-        return 0.0 if n_tokens else -math.inf
+    if n_tokens <= 1:  # such a key has no weight
+        return 0.0
     odds = weight - math.log(n_tokens - 1) - _MARGIN
     return -math.log1p(math.exp(-odds)) if odds > -700.0 else odds

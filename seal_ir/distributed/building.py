@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from seal_ir.index.segmenting import Cutter, PhaseReport, Tokenised, tokenised
 from seal_ir.index.segments import build_segment
 from seal_ir.records import Document
 from seal_ir.text.tokenizer import TextTokenizer
+from seal_ir.text.words import FieldEncoder
 
 _BLOCK = 2000  # documents that a task tokenises
 _AHEAD = 4  # blocks that wait for each core
@@ -130,10 +132,16 @@ def _read(
 
 def _tokenise(documents: list[Document], definition: str, fields: tuple[str, ...]) -> tuple[Block, Ints]:
     """In a task: a block, and the lengths of its streams."""
-    items = list(tokenised(documents, TextTokenizer(definition), fields, lambda phase, done: None))
+    items = list(tokenised(documents, _encoder(definition), fields, lambda phase, done: None))
     lengths = np.array([len(item.symbols) for item in items], dtype=np.int64)
     exact = np.array([item.exact for item in items], dtype=bool)
     return Block(documents, np.concatenate([item.symbols for item in items]), lengths, exact), lengths
+
+
+@lru_cache(maxsize=1)
+def _encoder(definition: str) -> FieldEncoder:
+    """The encoder of a worker, which remembers words from task to task."""
+    return FieldEncoder(TextTokenizer(definition))
 
 
 def _build(place: str, cutter: Cutter, blocks: Sequence[Any], first: int, end: int) -> list[SegmentInfo]:

@@ -18,6 +18,7 @@ from seal_ir.config import RankConfig
 from seal_ir.distributed.messages import Found, NGrams, Wanted, narrowed
 from seal_ir.distributed.rows import counts_of
 from seal_ir.index.reader import Index
+from seal_ir.index.sparse import as_tuples
 from seal_ir.rank.compiled import Query, Ranking
 from seal_ir.rank.ranker import (
     Scored,
@@ -25,17 +26,17 @@ from seal_ir.rank.ranker import (
     documents_wanted,
     holders,
     in_order_taken,
+    rare_of,
     score_soundly,
     warn_cut,
 )
 from seal_ir.rank.weights import WeightedQuery
-from seal_ir.records import Range
 
 
 def wanted_of(query: WeightedQuery, config: RankConfig, n_hits: int) -> Wanted:
     """A weighed query as it travels."""
     keys = [item.key for item in query.keys]
-    rare = [i for i, key in enumerate(keys) if key.count <= config.max_count]
+    rare = rare_of(keys, config.max_count)
     frequent = in_order_taken(keys, rare)
     return Wanted(
         NGrams.of(key.symbols for key in keys),
@@ -116,7 +117,7 @@ def further_of(index: Index, wanted: Wanted, ranges: Ints, taken: int, limit: in
     known = _with_rare(index, wanted, ranges)
     for at, key in enumerate(wanted.frequent[:taken].tolist()):
         most = limit if limit is not None and at == taken - 1 else index.n_documents
-        added = holders(index, _tuples(ranges[key]), known, most)
+        added = holders(index, as_tuples(ranges[key][None])[0], known, most)
         further, known = np.union1d(further, added), np.union1d(known, added)
     return further
 
@@ -128,7 +129,7 @@ def new_holders(index: Index, wanted: Wanted, ranges: Ints) -> Ints:
     for key in wanted.frequent.tolist():
         if len(known) >= wanted.n_hits:
             break
-        new = holders(index, _tuples(ranges[key]), known, most + 1)
+        new = holders(index, as_tuples(ranges[key][None])[0], known, most + 1)
         added.append(len(new))
         known = np.union1d(known, new)
     return np.array(added, dtype=np.int64)
@@ -144,7 +145,7 @@ def best_of(
     is_rare = np.zeros(n_keys, dtype=bool)
     is_rare[wanted.rare] = True
     located = np.flatnonzero(is_rare[here])
-    found = index.locate(_tuples(rows) for rows in ranges[here[located]])
+    found = index.locate(as_tuples(ranges[here[located]]))
     sizes = np.zeros(len(here) + 1, dtype=np.int64)
     sizes[1:][located] = np.diff(found.offsets)
     rows = np.stack([found.documents, found.ends], axis=1)
@@ -172,8 +173,4 @@ def best_of(
 
 def _with_rare(index: Index, wanted: Wanted, ranges: Ints) -> Ints:
     """Documents with a rare key, ascending."""
-    return np.unique(index.locate(_tuples(rows) for rows in ranges[wanted.rare]).documents)
-
-
-def _tuples(rows: Ints) -> tuple[Range, ...]:
-    return tuple(Range(lo, hi) for lo, hi in rows.tolist())
+    return np.unique(index.locate(as_tuples(ranges[wanted.rare])).documents)

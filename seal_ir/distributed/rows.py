@@ -9,6 +9,7 @@ import numpy as np
 from seal_ir.arrays import Ints, Symbols
 from seal_ir.index.engine import Successors
 from seal_ir.index.reader import Index
+from seal_ir.index.sparse import Ranges
 
 _MOST = 1 << 18  # n-grams to remember; about 80 MB
 _SYMBOL = 4  # bytes of one in an n-gram's name
@@ -83,7 +84,8 @@ class Rows:
         self._known.update(found)
 
 
-def counts_of(ranges: Ints) -> Ints:
+def counts_of(ranges: Ranges) -> Ints:
     """F of n-grams with ranges [..., n_segments, 2]."""
-    counts: Ints = (ranges[..., 1] - ranges[..., 0]).sum(axis=-1)
+    whole = np.asarray(ranges)
+    counts: Ints = (whole[..., 1] - whole[..., 0]).sum(axis=-1)
     return counts

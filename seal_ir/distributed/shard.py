@@ -34,9 +34,10 @@ from seal_ir.index.engine import Occurrences
 from seal_ir.index.manifest import Manifest, read_manifest
 from seal_ir.index.opening import Check
 from seal_ir.index.reader import Index
+from seal_ir.index.sparse import as_tuples
 from seal_ir.index.view import View
 from seal_ir.rank.ranker import Streams
-from seal_ir.records import Document, Range
+from seal_ir.records import Document
 
 _VIEWS = 4  # filters whose rows are kept
 
@@ -129,7 +130,7 @@ class Shard:
     def located(self, within: Within, allowed: Ints | None, ngrams: NGrams) -> Occurrences:
         """All occurrences of n-grams."""
         seen = self._of(within, allowed)
-        found = seen.rows.index.locate(_as_ranges(seen.rows.of(ngrams.names)))
+        found = seen.rows.index.locate(as_tuples(seen.rows.of(ngrams.names)))
         return found._replace(documents=found.documents + self._base)
 
     # ranking
@@ -254,7 +255,3 @@ def _only(manifest: Manifest, first: int, end: int) -> Manifest:
         if name in lists or name.partition("/")[0] in folders
     }
     return replace(manifest, segments=segments, files=files)
-
-
-def _as_ranges(grid: Ints) -> list[tuple[Range, ...]]:
-    return [tuple(Range(lo, hi) for lo, hi in rows) for rows in grid.tolist()]

@@ -10,7 +10,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 from seal_ir.command import Progress, run
-from seal_ir.config_files import configured
 from seal_ir.decode.prompts import CutQueries
 from seal_ir.encode.options import parse
 from seal_ir.encode.vectors import useful, vector
@@ -21,7 +20,7 @@ from seal_ir.formats.topics.reading import read_topics
 from seal_ir.keys.files import KeyWriter, file_to_write, provenance_file
 from seal_ir.keys.provenance import KeyProvenance, write_provenance
 from seal_ir.records import Query
-from seal_ir.search.options import index_of, loaded_model
+from seal_ir.search.options import configured, index_of, loaded_model
 from seal_ir.search.pipeline import Decode, QueryPipeline
 from seal_ir.search.ray_options import decoders_of, opened_of
 

@@ -14,6 +14,7 @@ from seal_ir.command import CommandParser, add_ignored, add_refused, add_threads
 from seal_ir.convert.published_index import PublishedCollection
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection, ReadOptions, collection_kinds, read_ids
+from seal_ir.formats.collections.kinds import names_source
 from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.outputs import check_several
@@ -22,14 +23,13 @@ from seal_ir.index.changing import changed, usual
 from seal_ir.index.engine import ENGINES, SAMPLE_RATES, EngineSpec
 from seal_ir.index.manifest import Manifest
 from seal_ir.index.memory import MAX_SEGMENT_TOKENS, parse_size
+from seal_ir.index.progress import BuildProgress
 from seal_ir.index.pyserini_options import IGNORED, REFUSED
 from seal_ir.index.reader import Index
-from seal_ir.index.segmenting import PhaseReport
 from seal_ir.index.stats import as_table, statistics
 from seal_ir.index.verify import SAMPLE, verify_index
 from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer
 
-_REPORT_SECONDS = 10
 _MEMORY_HELP = """most memory that the build may take, as 2G or 1500M. It is estimated from counts before
 each segment's engine is built, and counts all processes: the one that reads, with its tokenizer and ids, and
 of each segment in the making its tokens (4 bytes each) and the engine's tables (8 to 22 bytes a token).
@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
         " look at one (--stats, --verify).",
     )
     parser.add_argument("--index", type=Path, required=True, help="directory of the index")
-    parser.add_argument("--input", type=Path, help="file or folder of documents; for HFDataset also its name")
+    parser.add_argument("--input", type=Path, help="file or folder of documents, or a name of such")
     _add_reading(parser.add_argument_group("what to read"))
     building = parser.add_argument_group("how to build")
     _add_building(building)
@@ -199,7 +199,7 @@ def main(arguments: list[str]) -> int:
     if not (args.stats or args.verify):
         if args.import_seal is not None:
             _check_import(args)
-        elif args.input is None:
+        elif args.input is None and not names_source(args.collection):
             raise UsageError("--input is missing: name the documents to index (or give --stats or --verify)")
         return _build(args)
     if args.input is not None or args.import_seal is not None:
@@ -214,7 +214,8 @@ def main(arguments: list[str]) -> int:
 
 def _change(args: argparse.Namespace) -> int:
     started = time.monotonic()
-    collection, manifest = changed(args, _reporter())
+    with BuildProgress() as progress:
+        collection, manifest = changed(args, progress)
     if collection is not None:
         _print_counts(args, collection)
     _print_size(args, manifest, time.monotonic() - started)
@@ -249,7 +250,9 @@ def _build(args: argparse.Namespace) -> int:
         }
 
     making = segmented if args.ray is None else _on_ray(args)
-    manifest = build_index(collection, args.index, tokenizer, about, building, _reporter(), making)
+    fraction = collection.fraction_read if isinstance(collection, Collection) else lambda: None
+    with BuildProgress(fraction) as progress:
+        manifest = build_index(collection, args.index, tokenizer, about, building, progress, making)
     _print_counts(args, collection)
     _print_size(args, manifest, time.monotonic() - started)
     return 0
@@ -299,21 +302,6 @@ def _print_size(args: argparse.Namespace, manifest: Manifest, seconds: float) ->
         f"{args.index}: {manifest.n_documents:,} documents, {manifest.n_tokens:,} tokens, "
         f"{manifest.n_bytes:,} bytes, {seconds:.1f} s"
     )
-
-
-def _reporter() -> PhaseReport:
-    """Tells of the build's phases on stderr: of each new one, and then every ten seconds."""
-    started = shown = time.monotonic()
-    current = ""
-
-    def report(phase: str, done: int) -> None:
-        nonlocal shown, current
-        now = time.monotonic()
-        if phase != current or now - shown >= _REPORT_SECONDS:
-            current, shown = phase, now
-            print(f"{phase}: {done:,} documents, {now - started:.0f} s", file=sys.stderr, flush=True)
-
-    return report
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.arguments import check_least
-from seal_ir.errors import IndexDirError, InputError, UsageError
+from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections.stored import StoredFields, stored_fields
+from seal_ir.index.directory import unwritable
 from seal_ir.index.document_checks import checked
 from seal_ir.index.engine import EngineSpec
 from seal_ir.index.generations import building, commit, named_by_content
@@ -30,6 +31,7 @@ from seal_ir.index.workers import Workers
 from seal_ir.records import Document
 from seal_ir.text.symbols import MAX_FURTHER
 from seal_ir.text.tokenizer import TextTokenizer
+from seal_ir.text.words import FieldEncoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ def segmented(
     progress: PhaseReport,
 ) -> list[SegmentInfo]:
     """Write the segments of documents into the working folder, on this machine; see `build_index`."""
-    items = tokenised(documents, tokenizer, options.fields, progress)
+    items = tokenised(documents, FieldEncoder(tokenizer), options.fields, progress)
     return _build_segments(items, working, budget, options, progress)
 
 
@@ -145,7 +147,7 @@ def build_index(
             )
             commit(directory, working, manifest)
     except OSError as error:
-        raise IndexDirError(f"{directory}: cannot write the index: {error.strerror or error}") from error
+        raise unwritable(directory, error) from error
     return manifest
 
 

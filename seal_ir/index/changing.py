@@ -10,6 +10,7 @@ from typing import Any
 
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection, ReadOptions, read_ids
+from seal_ir.formats.collections.kinds import names_source
 from seal_ir.index.builder import BuildOptions
 from seal_ir.index.indexer import SealIndexer
 from seal_ir.index.manifest import Manifest, read_manifest
@@ -45,7 +46,7 @@ def changed(args: argparse.Namespace, progress: PhaseReport) -> tuple[Collection
     kept = ("import_seal", "store_raw", "fields", "store", "engine", "layout")
     usual(args, kept, f"--{mode}: an index keeps its own")
     if mode in ("append", "update"):
-        if args.input is None:
+        if args.input is None and not names_source(args.collection):
             raise UsageError(f"--input is missing: name the documents to {mode}")
     else:
         usual(args, (*_READING, "collection"), f"--{mode}, which reads no documents")

@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from seal_ir.arrays import Ints
 from seal_ir.index.directory import damaged
-from seal_ir.index.documents import DocumentTable, Text
+from seal_ir.index.documents import DocumentTable, Text, numbers_bytes, open_numbers
 from seal_ir.index.manifest import SegmentInfo
-from seal_ir.index.numbers import numbers_bytes, open_numbers
 
 _DIGITS = 12  # hexadecimal, of the digest in the name
 
@@ -70,6 +69,11 @@ class LiveTable:
     def number(self, docid: str) -> int | None:
         """See `DocumentTable.number`."""
         return next(self._renumbered(self._table.numbers(docid)), None)
+
+    def was_deleted(self, docid: str) -> bool:
+        """Whether a document with this id is here and does not count."""
+        numbers = list(self._table.numbers(docid))
+        return len(numbers) > len(list(self._renumbered(iter(numbers))))
 
     def having(self, docids: pa.Array) -> Ints:
         """See `DocumentTable.having`."""

@@ -60,6 +60,12 @@ def why_absent(directory: Path) -> str:
     return f"{directory}: no such index directory; build one with {BUILD}"
 
 
+def unwritable(path: Path, error: OSError) -> IndexDirError:
+    """The error for an index that the system does not let be written: its words, whoever wrote."""
+    told = os.strerror(error.errno) if error.errno else one_line(error)
+    return IndexDirError(f"{path}: cannot write the index: {told}")
+
+
 def damaged(path: Path, what: object) -> IndexDirError:
     """The error for a file whose content makes no sense."""
     return IndexDirError(f"{path}: damaged ({one_line(what)}); {REBUILD}")

@@ -6,12 +6,11 @@ byte by byte.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,116 +21,19 @@ from seal_ir.formats.collections.stored import StoredFields, StoredValue
 from seal_ir.formats.io.files import utf8
 from seal_ir.index.directory import damaged
 from seal_ir.index.manifest import RAW_FILE
-from seal_ir.index.numbers import open_numbers, write_numbers
-from seal_ir.records import Document
 
 IDS, BY_ID, TEXTS, RAW, STORED = "ids.arrow", "by_id.npy", "texts.arrow", RAW_FILE, "stored.arrow"
 Text = tuple[str, str]  # title, text
-_ID_ROWS, _TEXT_ROWS = 1 << 16, 1 << 10
 _FEW_IDS = 32  # looked up one by one; more of them are compared with all
 RAW_ROWS = 128  # records of one batch of raw.arrow: what a look-up decompresses
 _STRING = pa.large_string()
-_ID_SCHEMA = pa.schema([pa.field("id", _STRING)])
-_TEXT_SCHEMA = pa.schema(
+ID_SCHEMA = pa.schema([pa.field("id", _STRING)])
+TEXT_SCHEMA = pa.schema(
     [pa.field("document", pa.int64()), pa.field("title", _STRING), pa.field("text", _STRING)]
 )
-_RAW_SCHEMA = pa.schema([pa.field("raw", _STRING)])
+RAW_SCHEMA = pa.schema([pa.field("raw", _STRING)])
 _ARROW_TYPES = {"string": _STRING, "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 _FAULTS = (OSError, ValueError, IndexError, pa.ArrowException)  # what reading a spoiled file raises
-
-
-class TableWriter:
-    """Writes rows to an Arrow IPC file, holding one record batch of them in memory."""
-
-    def __init__(
-        self, path: Path, schema: pa.Schema, batch_rows: int, compression: str | None = None
-    ) -> None:
-        """Begin a file.
-
-        Args:
-            path: file to write.
-            schema: its columns and metadata.
-            batch_rows: rows of each record batch; the last one may have fewer.
-            compression: of each batch, "zstd", or None.
-        """
-        self._schema, self._batch_rows = schema, batch_rows
-        self._rows: list[tuple[Any, ...]] = []
-        self._sink = pa.OSFile(utf8(path), "wb")
-        options = pa.ipc.IpcWriteOptions(compression=compression)
-        self._writer = pa.ipc.new_file(self._sink, schema, options=options)
-
-    def add(self, *row: Any) -> None:
-        """Append a row, one value for each column."""
-        self._rows.append(row)
-        if len(self._rows) == self._batch_rows:
-            self._flush()
-
-    def close(self) -> None:
-        """Write what is left and the file's end."""
-        if self._rows:
-            self._flush()
-        self._writer.close()
-        self._sink.close()
-
-    def abandon(self) -> None:
-        """Close a file that will not be finished; harmless afterwards."""
-        with suppress(OSError):
-            self._sink.close()
-
-    def _flush(self) -> None:
-        columns = zip(zip(*self._rows, strict=True), self._schema.types, strict=True)
-        arrays = [pa.array(values, kind) for values, kind in columns]
-        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
-        self._rows.clear()
-
-
-class DocumentWriter:
-    """Writes a segment's document tables as the documents come, with little of them in memory."""
-
-    def __init__(self, folder: Path, *, store_raw: bool = False, stored: StoredFields = ()) -> None:
-        """Begin the tables of a segment in its folder.
-
-        Args:
-            folder: the segment's.
-            store_raw: keep the records as they were read.
-            stored: fields of the documents to keep values of.
-        """
-        self._folder = folder
-        self._ids = TableWriter(folder / IDS, _ID_SCHEMA, _ID_ROWS)
-        self._texts = TableWriter(folder / TEXTS, _TEXT_SCHEMA, _TEXT_ROWS)
-        self._raw = TableWriter(folder / RAW, _RAW_SCHEMA, RAW_ROWS, "zstd") if store_raw else None
-        self._names = [name for name, _ in stored]
-        self._stored = TableWriter(folder / STORED, _schema(stored), _ID_ROWS) if stored else None
-        tables = (self._ids, self._texts, self._raw, self._stored)
-        self._tables = [table for table in tables if table is not None]
-        self.n_documents = 0
-
-    def add(self, document: Document, *, exact: bool) -> None:
-        """Append a document; the text is kept unless the tokenizer gives it back exactly."""
-        self._ids.add(document.id)
-        if not exact:
-            self._texts.add(self.n_documents, document.title, document.text)
-        if self._raw is not None:
-            self._raw.add(document.raw)
-        if self._stored is not None:
-            values = dict(document.stored)
-            self._stored.add(*(values.get(name) for name in self._names))
-        self.n_documents += 1
-
-    def close(self) -> None:
-        """Finish the tables."""
-        for table in self._tables:
-            table.close()
-        path = self._folder / IDS
-        ids = _read_table(path, _open_table(path, _ID_SCHEMA)).column("id")
-        # UTF-8 sorts as Python's strings do, by code points.
-        order = pc.sort_indices(ids).to_numpy()
-        write_numbers(self._folder / BY_ID, order)
-
-    def abandon(self) -> None:
-        """Close the files of tables that will not be finished; harmless afterwards."""
-        for table in self._tables:
-            table.abandon()
 
 
 class DocumentTable:
@@ -146,11 +48,11 @@ class DocumentTable:
             IndexDirError: a file is damaged.
         """
         self._folder, self._n_documents = folder, n_documents
-        self._id_reader = _open_table(folder / IDS, _ID_SCHEMA)
-        self._text_reader = _open_table(folder / TEXTS, _TEXT_SCHEMA)
+        self._id_reader = open_table(folder / IDS, ID_SCHEMA)
+        self._text_reader = open_table(folder / TEXTS, TEXT_SCHEMA)
         self._by_id = open_numbers(folder / BY_ID, n_documents)
-        self._raw_reader = _open_table(folder / RAW, _RAW_SCHEMA) if with_raw else None
-        self._stored_reader = _open_table(folder / STORED, _schema(stored)) if stored else None
+        self._raw_reader = open_table(folder / RAW, RAW_SCHEMA) if with_raw else None
+        self._stored_reader = open_table(folder / STORED, stored_schema(stored)) if stored else None
         self._reading = threading.Lock()
 
     def id(self, number: int) -> str:
@@ -240,7 +142,7 @@ class DocumentTable:
         if self._stored_reader is None:
             return table
         path = self._folder / STORED
-        fields = _read_table(path, self._stored_reader)
+        fields = read_table(path, self._stored_reader)
         if len(fields) != self._n_documents:
             raise damaged(path, f"{len(fields)} rows of {self._n_documents} documents")
         for name in fields.column_names:
@@ -261,14 +163,14 @@ class DocumentTable:
     @cached_property
     def _ids(self) -> pa.ChunkedArray:
         path = self._folder / IDS
-        ids = _read_table(path, self._id_reader).column("id")
+        ids = read_table(path, self._id_reader).column("id")
         if len(ids) != self._n_documents or ids.null_count:
             raise damaged(path, f"{len(ids) - ids.null_count} ids of {self._n_documents} documents")
         return ids
 
     @cached_property
     def _texts(self) -> tuple[Ints, pa.ChunkedArray, pa.ChunkedArray]:
-        table = _read_table(self._folder / TEXTS, self._text_reader)
+        table = read_table(self._folder / TEXTS, self._text_reader)
         return table.column("document").to_numpy(), table.column("title"), table.column("text")
 
     def _ordered(self, at: int) -> int:
@@ -291,12 +193,12 @@ class DocumentTable:
         return batch.column(0)
 
 
-def _schema(stored: StoredFields) -> pa.Schema:
+def stored_schema(stored: StoredFields) -> pa.Schema:
     """The columns of stored fields."""
     return pa.schema([pa.field(name, _ARROW_TYPES[kind]) for name, kind in stored])
 
 
-def _open_table(path: Path, schema: pa.Schema) -> pa.RecordBatchFileReader:
+def open_table(path: Path, schema: pa.Schema) -> pa.RecordBatchFileReader:
     """An Arrow file in memory, with the columns that are expected.
 
     Raises:
@@ -312,7 +214,7 @@ def _open_table(path: Path, schema: pa.Schema) -> pa.RecordBatchFileReader:
     return reader
 
 
-def _read_table(path: Path, reader: pa.RecordBatchFileReader) -> pa.Table:
+def read_table(path: Path, reader: pa.RecordBatchFileReader) -> pa.Table:
     """All batches, every offset and string checked, so that no look-up reads beyond the file.
 
     Raises:
@@ -324,3 +226,31 @@ def _read_table(path: Path, reader: pa.RecordBatchFileReader) -> pa.Table:
     except _FAULTS as error:
         raise damaged(path, error) from error
     return table
+
+
+def numbers_bytes(numbers: Ints) -> bytes:
+    """The content of a file of documents' numbers: numpy's format 1.0 for int64 [n]."""
+    return _header(len(numbers)) + numbers.astype("<i8").tobytes()
+
+
+def open_numbers(path: Path, n: int) -> Ints:
+    """The numbers of a file that holds n of them, int64 [n], mapped; what they are is not looked at.
+
+    Raises:
+        IndexDirError: it is another file, or cannot be read.
+    """
+    expected = _header(n)
+    try:
+        with path.open("rb") as file:  # once: by its name it may be another one, or none, in a moment
+            seen, size = file.read(len(expected)), os.fstat(file.fileno()).st_size
+            if seen != expected or size != len(expected) + 8 * n:
+                raise damaged(path, f"not int64 [{n}]")
+            return np.memmap(file, np.dtype("<i8"), "r", len(expected), (n,))
+    except OSError as error:
+        raise damaged(path, error.strerror) from error
+
+
+def _header(n: int) -> bytes:
+    """The 128 bytes of numpy's format 1.0 for int64 [n], spelled out: numpy's parser need not be trusted."""
+    text = f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({n},), }}"
+    return b"\x93NUMPY\x01\x00\x76\x00" + text.encode().ljust(117) + b"\n"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, ParamSpec, Protocol, TypeVar
+from shutil import disk_usage
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from seal_ir.extensions import NATIVE, SDSL, extension
 from seal_ir.formats.io.files import utf8
 from seal_ir.index.directory import REBUILD
 from seal_ir.index.native import build_native
+from seal_ir.index.sparse import Ranges
 from seal_ir.records import Range
 from seal_ir.text.symbols import BOUNDARY
 
@@ -26,6 +28,7 @@ SAMPLE_RATES = {
     "small": 32,
     "fast": 1,
 }  # of native's layouts: every so manieth position is kept
+_SDSL_DISK, _SDSL_ROOM = 9, 1 << 16  # bytes a token, and others, of sdsl-lite's temporary files
 PIECE = 1 << 17  # rows that are located at a time where there may be millions
 
 
@@ -108,7 +111,7 @@ class Successors(NamedTuple):
 
     offsets: Ints  # [n + 1]
     symbols: Symbols  # [m], ascending within one n-gram
-    ranges: Ints  # [m, n_segments, 2]
+    ranges: Ranges  # [m, n_segments, 2]
 
 
 class Occurrences(NamedTuple):
@@ -149,6 +152,11 @@ def build_engine(
     except RuntimeError as error:
         raise IndexDirError(f"the index cannot be written: {error}") from error
     except MemoryError as error:
+        if spec.name == SDSL and disk_usage(temp_dir).free < _SDSL_ROOM + _SDSL_DISK * len(symbols):
+            # It reads its own files again, and takes one that was cut short for a size out of this world.
+            raise IndexDirError(
+                f"the index cannot be written: the disk of {temp_dir} is full; make room"
+            ) from error
         raise IndexDirError(
             f"not enough memory to index {len(symbols):,} tokens at once: about "
             f"{build_memory(spec, len(symbols)) >> 20:,} MiB beside the text; see --memory"
@@ -193,12 +201,33 @@ def rows_of(ranges: Ints) -> tuple[Ints, Ints]:
     return np.repeat(ranges[:, 0], sizes) + np.arange(len(owner)) - first, owner
 
 
-def pieces(ranges: Sequence[Range], segment: int) -> Iterator[tuple[Range, ...]]:
-    """The rows of an n-gram in one segment, at most `PIECE` at a time, as ranges of all segments."""
+class Piece(NamedTuple):
+    """Some rows of an n-gram.
+
+    Attributes:
+        ranges: of all segments.
+        begins: whether its first row is the n-gram's first in that segment.
+    """
+
+    ranges: tuple[Range, ...]
+    begins: bool
+
+
+def pieces(ranges: Sequence[Range]) -> Iterator[Piece]:
+    """The rows of an n-gram, segment by segment, at most `PIECE` at a time."""
     nothing = [Range(0, 0)] * len(ranges)
-    lo, hi = ranges[segment]
-    for at in range(lo, hi, PIECE):
-        yield (*nothing[:segment], Range(at, min(at + PIECE, hi)), *nothing[segment + 1 :])
+    found, room, begins = list(nothing), PIECE, True
+    for segment, (lo, hi) in enumerate(ranges):
+        at = lo
+        while at < hi:
+            if not room:
+                yield Piece(tuple(found), begins)
+                found, room, begins = list(nothing), PIECE, at == lo
+            found[segment] = Range(at, min(at + room, hi))
+            room -= found[segment].hi - at
+            at = found[segment].hi
+    if room < PIECE:
+        yield Piece(tuple(found), begins)
 
 
 def merged(parts: Sequence[tuple[Ints, Symbols, Ints]], n: int) -> Successors:
@@ -226,6 +255,11 @@ class CheckedEngine:
         """Args: engine: open; path: its file."""
         self._engine, self._path = engine, path
         self.n_rows, self.n_documents = engine.n_rows, engine.n_documents
+
+    @property
+    def compiled(self) -> Any:
+        """The engine as its extension module has it, whose errors name no file."""
+        return self._engine
 
     def size_in_bytes(self) -> dict[str, int]:
         """See `Engine.size_in_bytes`."""

@@ -17,6 +17,7 @@ from seal_ir.formats.io.outputs import remove
 from seal_ir.index.builder import BuildOptions
 from seal_ir.index.changes import Changes, Wanted, chosen_of
 from seal_ir.index.committing import committed, merged
+from seal_ir.index.directory import unwritable
 from seal_ir.index.document_checks import Given, given
 from seal_ir.index.generations import building
 from seal_ir.index.home import Home, Model, begun, cutter_for
@@ -24,6 +25,7 @@ from seal_ir.index.manifest import Manifest
 from seal_ir.index.parts import opened_parts
 from seal_ir.index.segmenting import PhaseReport, tokenised
 from seal_ir.index.tiers import loads_of, merged_to, next_merge
+from seal_ir.text.words import FieldEncoder
 
 Duplicates = Literal["error", "first", "last"]
 Missing = Literal["error", "skip"]
@@ -82,6 +84,7 @@ class SealIndexer:
             self._base, tokenizer = begun(self.directory, model, options)
             cutter = cutter_for(self._base, tokenizer, options)
             self._home = Home(self.directory, working, tokenizer, cutter, progress)
+            self._encoder = FieldEncoder(tokenizer)
             self._parts = opened_parts(self.directory, self._base)
             self._changes = self._no_changes()
         except BaseException:
@@ -220,7 +223,7 @@ class SealIndexer:
                 places = changes.find(document.id for document in batch)
                 chosen = chosen_of(batch, places, wanted)
                 with self._writing():
-                    for item in tokenised(chosen, self._home.tokenizer, fields, self._home.progress):
+                    for item in tokenised(chosen, self._encoder, fields, self._home.progress):
                         changes.add(item, places.get(item.document.id))
 
     def _on_duplicate(self, docid: str, duplicates: Duplicates) -> bool:
@@ -257,8 +260,7 @@ class SealIndexer:
         try:
             yield
         except OSError as error:
-            told = error.strerror or error
-            raise IndexDirError(f"{self.directory}: cannot write the index: {told}") from error
+            raise unwritable(self.directory, error) from error
 
     def _commit(self) -> None:
         """Make all changes seen."""

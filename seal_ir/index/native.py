@@ -37,12 +37,13 @@ def build_native(
         progress: told the name of each phase when it begins.
 
     Raises:
-        ValueError: a stream is malformed.
+        ValueError: a stream is malformed, or there are more symbols than 32-bit positions reach.
         IndexDirError: the extension module or libdivsufsort is missing.
         RuntimeError: the file cannot be written.
         MemoryError: not enough memory.
     """
     native = extension(NATIVE)
+    _check_length(len(symbols), 2)  # before it takes memory
     alphabet, text = native.densify(symbols, starts, BOUNDARY)
     progress("sorting suffixes")
     suffixes = suffix_array(text, len(text) // len(symbols))
@@ -64,10 +65,7 @@ def suffix_array(text: NDArray[np.uint8], width: int) -> NDArray[np.int32]:
         ValueError: the text is too long for 32-bit positions.
         MemoryError: not enough memory: 4 * width bytes per symbol.
     """
-    if len(text) > MAX_SUFFIXES:
-        raise ValueError(
-            f"a segment holds at most {MAX_SUFFIXES // width:,} tokens, not {len(text) // width:,}"
-        )
+    _check_length(len(text) // width, width)
     suffixes = np.empty(len(text), dtype=np.int32)
     failed = _divsufsort()(text.ctypes.data, suffixes.ctypes.data, len(text))
     if failed:
@@ -76,6 +74,11 @@ def suffix_array(text: NDArray[np.uint8], width: int) -> NDArray[np.int32]:
     extension(NATIVE).compact(suffixes, width)
     suffixes.resize(len(text) // width, refcheck=False)
     return suffixes
+
+
+def _check_length(n_symbols: int, width: int) -> None:
+    if n_symbols * width > MAX_SUFFIXES:
+        raise ValueError(f"a segment holds at most {MAX_SUFFIXES // width:,} tokens, not {n_symbols:,}")
 
 
 @cache

@@ -21,7 +21,8 @@ from seal_ir.arrays import Ints, Symbols
 from seal_ir.errors import ArgumentError, IndexDirError, UsageError, shown
 from seal_ir.index.deletions import LiveTable
 from seal_ir.index.documents import DocumentTable
-from seal_ir.index.engine import Engine, Occurrences, Successors, merged, rows_of
+from seal_ir.index.engine import Engine, Occurrences, Successors
+from seal_ir.index.engines import Engines, joined
 from seal_ir.index.manifest import Manifest
 from seal_ir.index.opening import Check, open_generation, other_tokenizer
 from seal_ir.index.value_lengths import value_lengths
@@ -120,6 +121,10 @@ class Index:
         """Hear of n-grams [n, n_segments, 2] whose successors may be asked for soon; ignored here."""
 
     @cached_property
+    def _joined(self) -> Engines:
+        return joined(self._engines)
+
+    @cached_property
     def everything(self) -> Ints:
         """The range of the empty n-gram, int64 [n_segments, 2]."""
         return np.array([[0, engine.n_rows] for engine in self._engines], dtype=np.int64)
@@ -172,33 +177,15 @@ class Index:
 
     def extend(self, ranges: Ints, symbols: Symbols) -> Ints:
         """Ranges [n, n_segments, 2] with one symbol [n] appended to each n-gram; empty where it ends."""
-        return np.stack(
-            [
-                engine.extend(np.ascontiguousarray(ranges[:, s]), symbols)
-                for s, engine in enumerate(self._engines)
-            ],
-            axis=1,
-        )
+        return self._joined.extend(ranges, symbols)
 
     def verify(self, ranges: Ints, candidates: Symbols) -> Ints:
         """Ranges [n, width, n_segments, 2] of each n-gram with each of its candidates [n, width]."""
-        return np.stack(
-            [
-                engine.verify(np.ascontiguousarray(ranges[:, s]), candidates)
-                for s, engine in enumerate(self._engines)
-            ],
-            axis=2,
-        )
+        return self._joined.verify(ranges, candidates)
 
     def successors(self, ranges: Ints) -> Successors:
         """Every symbol that follows each n-gram inside a document, with the extended ranges."""
-        parts = [
-            engine.successors(np.ascontiguousarray(ranges[:, s])) for s, engine in enumerate(self._engines)
-        ]
-        if len(parts) == 1:
-            offsets, symbols, extended = parts[0]
-            return Successors(offsets, symbols, extended[:, None])
-        return merged(parts, len(ranges))
+        return self._joined.successors(np.asarray(ranges))
 
     def find(self, symbols: Sequence[int]) -> tuple[Range, ...]:
         """Rows of one n-gram per segment, from scratch."""
@@ -225,22 +212,14 @@ class Index:
     def locate(self, ranges: Iterable[tuple[Range, ...]]) -> Occurrences:
         """All occurrences of n-grams given by their ranges."""
         grid = np.array(list(ranges), dtype=np.int64).reshape(-1, len(self._engines), 2)
-        owners, documents, ends = [], [], []
-        for s, engine in enumerate(self._engines):
-            rows, owner = rows_of(grid[:, s])
-            positions = engine.locate(rows)
-            owners.append(owner)
-            documents.append(self._numbers(s, positions[:, 0]))
-            ends.append(positions[:, 1])
-        owner = np.concatenate(owners)
-        order = np.argsort(owner, kind="stable")
-        offsets = np.searchsorted(owner[order], np.arange(len(grid) + 1))
-        return Occurrences(offsets, np.concatenate(documents)[order], np.concatenate(ends)[order])
+        found = self._joined.locate(grid)
+        return found._replace(documents=self._numbers(found.documents))
 
     def locate_row(self, segment: int, row: int) -> tuple[int, int]:
         """Document and exclusive end of one row of a segment; `locate` does many at once and far faster."""
         positions = self._engines[segment].locate(np.array([row], dtype=np.int64))
-        return int(self._numbers(segment, positions[:, 0])[0]), int(positions[0, 1])
+        base = sum(engine.n_documents for engine in self._engines[:segment])
+        return int(self._numbers(positions[:, 0] + base)[0]), int(positions[0, 1])
 
     # documents
 
@@ -256,17 +235,8 @@ class Index:
 
     def extract_indexed(self, documents: Ints) -> tuple[Ints, Symbols]:
         """`extract` from the FM-indexes, at a step a token, be there stores or not."""
-        segment = self._segment_of(documents)
-        if len(self._engines) == 1:
-            return self._engines[0].extract(documents)
-        streams: list[Symbols] = [np.empty(0, np.uint32)] * len(documents)
-        for s, engine in enumerate(self._engines):
-            chosen = np.flatnonzero(segment == s)
-            offsets, symbols = engine.extract(documents[chosen] - self._bases[s])
-            for i, lo, hi in zip(chosen, offsets[:-1], offsets[1:], strict=True):
-                streams[i] = symbols[lo:hi]
-        lengths = np.array([0, *map(len, streams)], dtype=np.int64)
-        return np.cumsum(lengths), np.concatenate([np.empty(0, np.uint32), *streams])
+        self._segment_of(documents)  # refuses what does not exist
+        return self._joined.extract(documents)
 
     def documents(self, numbers: Sequence[int] | Ints) -> list[Document]:
         """Documents by number, title and text as they were read; further fields as the tokenizer has them."""
@@ -312,6 +282,14 @@ class Index:
             if local is not None:
                 return local + int(base)
         return None
+
+    def was_deleted(self, docid: str) -> bool:
+        """Whether there is a deleted document with this id; merging segments forgets it.
+
+        Raises:
+            IndexDirError: a file is damaged.
+        """
+        return any(isinstance(table, LiveTable) and table.was_deleted(docid) for table in self._tables)
 
     def numbers_of(self, docids: Sequence[str]) -> Ints:
         """The numbers of the documents that have one of these ids, int64 [n] ascending; many at once.
@@ -364,9 +342,9 @@ class Index:
                 sizes[part] = sizes.get(part, 0) + n_bytes
         return sizes
 
-    def _numbers(self, segment: int, documents: Ints) -> Ints:
-        """Numbers of documents of a segment, as its engine gives them."""
-        return documents + int(self._bases[segment])
+    def _numbers(self, documents: Ints) -> Ints:
+        """Numbers of documents, as the engines count them."""
+        return documents
 
     def _segment_of(self, numbers: Ints) -> Ints:
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < self.n_documents:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from seal_ir.arguments import path
 from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.formats.io.downloads import Download
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.directory import has_beside
 from seal_ir.index.manifest import MANIFEST
@@ -26,6 +27,7 @@ class IndexEntry:
         topics: names of the topics whose answers it holds.
         build: the command that builds it.
         directory: where it lies, if it was built.
+        download: an archive of it, where it is published.
     """
 
     name: str
@@ -33,6 +35,7 @@ class IndexEntry:
     topics: tuple[str, ...]
     build: str
     directory: Path
+    download: Download | None = None
 
     @property
     def present(self) -> bool:
@@ -52,6 +55,7 @@ def registered(places: Places) -> list[IndexEntry]:
             topics=tuple(table["topics"]),
             build=table["build"].replace("{index}", shlex.quote(str(root / table["name"]))),
             directory=root / table["name"],
+            download=Download(**table["download"]) if "download" in table else None,
         )
         for table in tables
     ]
@@ -67,10 +71,21 @@ def named_index(name: str, places: Places) -> IndexEntry:
     for entry in entries:
         if entry.name == name:
             if not entry.present:
-                raise UsageError(f"index {name!r} is not built; build it with: {entry.build}")
+                raise UsageError(f"index {name!r} is not {_ways(entry)}")
             return entry
     known = ", ".join(entry.name for entry in entries) or "none"
     raise UsageError(f"{name}: neither an index directory nor a registered index; registered are: {known}")
+
+
+def _ways(entry: IndexEntry) -> str:
+    """What an index is not yet, and how it becomes so."""
+    if entry.download is None:
+        return f"built; build it with: {entry.build}"
+    return f"here; download it ({entry.download.n_bytes / 1e6:,.1f} MB) with: {_fetching(entry)}"
+
+
+def _fetching(entry: IndexEntry) -> str:
+    return f"python -m seal_ir.index.download {shlex.quote(entry.name)}"
 
 
 def opened(directory: str | Path) -> Index:
@@ -115,5 +130,5 @@ def index_for(topics: str, places: Places) -> IndexEntry:
     for entry in suitable:
         if entry.present:
             return entry
-    ways = "; or ".join(entry.build for entry in suitable)
+    ways = "; or ".join(entry.build if entry.download is None else _fetching(entry) for entry in suitable)
     raise UsageError(f"no index for topics {topics!r} is built; build one with: {ways}")

@@ -16,8 +16,8 @@ from seal_ir.formats.collections.stored import StoredFields
 from seal_ir.index.memory import MAX_NARROW, Budget, Size, segment_limit
 from seal_ir.index.segments import SegmentWriter
 from seal_ir.records import Document
-from seal_ir.text.symbols import further_marks, stream
-from seal_ir.text.tokenizer import TextTokenizer
+from seal_ir.text.symbols import further_marks, packed_stream
+from seal_ir.text.words import FieldEncoder
 
 _BATCH = 1000  # documents tokenised at a time
 _NUMBERS = 1_000_000  # in names of segments
@@ -33,21 +33,19 @@ class Tokenised(NamedTuple):
 
 
 def tokenised(
-    documents: Iterable[Document], tokenizer: TextTokenizer, fields: Sequence[str], progress: PhaseReport
+    documents: Iterable[Document], encoder: FieldEncoder, fields: Sequence[str], progress: PhaseReport
 ) -> Iterator[Tokenised]:
     """Documents with their streams, a batch in memory at a time; `fields` are the names of further ones."""
     marks = {name: further_marks(number) for number, name in enumerate(fields)}
     left, done = iter(documents), 0
     while batch := list(islice(left, _BATCH)):
-        ids = tokenizer.encode_fields([text for document in batch for text in _texts(document)])
-        back = tokenizer.decode_fields(ids)
-        at = 0
+        encoded = iter(encoder.encode([text for document in batch for text in _texts(document)]))
         for document in batch:
-            n = 2 + len(document.further)
-            exact = (back[at], back[at + 1]) == (document.title, document.text)
-            further = zip((marks[name] for name, _ in document.further), ids[at + 2 : at + n], strict=True)
-            yield Tokenised(document, stream(ids[at], ids[at + 1], further), exact)
-            at += n
+            title, body = next(encoded), next(encoded)
+            further = [(marks[name], next(encoded).symbols) for name, _ in document.further]
+            yield Tokenised(
+                document, packed_stream(title.symbols, body.symbols, further), title.exact and body.exact
+            )
         done += len(batch)
         progress("tokenising", done)
 
@@ -142,13 +140,15 @@ class Collector:
         document, symbols, exact = item
         full = None
         writer = self.open
-        if writer is None or not self._cutter.fits(self._n_read, writer.size_with(symbols)):
+        size = None if writer is None else writer.size_with(symbols)
+        if writer is None or size is None or not self._cutter.fits(self._n_read, size):
             if writer is not None:
                 self._cutter.budget.check(self._n_read)
             self._cutter.check(document, self._n_read, self._size_alone(symbols))
             full = self.finish()
             writer = self.open = self._begun()
-        writer.add(document, symbols, writer.size_with(symbols), exact=exact)
+            size = writer.size_with(symbols)
+        writer.add(document, symbols, size, exact=exact)
         self._n_read += 1
         return full
 

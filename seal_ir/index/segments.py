@@ -21,7 +21,8 @@ from seal_ir.arrays import Symbols
 from seal_ir.errors import IndexDirError
 from seal_ir.formats.collections.stored import StoredFields
 from seal_ir.formats.io.json_text import json_line
-from seal_ir.index.documents import DocumentWriter
+from seal_ir.index.directory import unwritable
+from seal_ir.index.document_writing import DocumentWriter
 from seal_ir.index.engine import EngineSpec, build_engine
 from seal_ir.index.manifest import TOKENS_FILE
 from seal_ir.index.memory import MAX_NARROW, Size
@@ -127,7 +128,7 @@ def main(arguments: list[str]) -> int:
         _tell(error=str(error))
         return 1
     except OSError as error:
-        _tell(error=f"{folder}: cannot write the index: {error.strerror or error}")
+        _tell(error=str(unwritable(Path(folder), error)))
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""How long the values of a field are that is written whole, and what settings make of the longest ones.
+"""How long the values of a field are that is written whole.
 
 Lengths are found by locating the symbols around the values.
 """
@@ -6,15 +6,13 @@ Lengths are found by locating the symbols around the values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from seal_ir.arrays import Ints
-from seal_ir.config import DecodeConfig
 from seal_ir.index.engine import Occurrences, pieces
-from seal_ir.records import TITLE, Range
+from seal_ir.records import Range
 from seal_ir.text.symbols import BOUNDARY, Marks
 
 Find = Callable[[Sequence[int]], tuple[Range, ...]]
@@ -58,49 +56,19 @@ def value_lengths(find: Find, locate: Locate, marks: Marks) -> Ints:
 
 
 def _positions(find: Find, locate: Locate, symbol: int) -> Ints:
-    """Where a symbol occurs, as one number each that grows in reading order."""
-    found = [part.documents << 32 | part.ends for part in _located(find, locate, symbol)]
-    return np.sort(np.concatenate([np.empty(0, np.int64), *found]))
+    """Where in their documents a symbol's occurrences end, in reading order."""
+    found = [(part.documents, part.ends) for part in _located(find, locate, symbol)]
+    documents, ends = np.concatenate([np.empty((2, 0), np.int64), *map(np.stack, found)], axis=1)
+    ordered: Ints = ends[np.lexsort((ends, documents))]
+    return ordered
 
 
 def _located(find: Find, locate: Locate, symbol: int) -> Iterator[Occurrences]:
-    ranges = find([symbol])
-    for segment in range(len(ranges)):
-        for piece in pieces(ranges, segment):
-            yield locate([piece])
-
-
-def fitted(config: DecodeConfig, index: Lengths) -> DecodeConfig:
-    """Settings with no more steps than the longest values have, which changes no key."""
-    if config.title_steps:
-        config = replace(config, title_steps=min(config.title_steps, longest(index, (TITLE,))))
-    if config.fields:
-        config = replace(config, field_steps=min(config.field_steps, longest(index, config.fields)))
-    return config
+    for piece in pieces(find([symbol])):
+        yield locate([piece.ranges])
 
 
 def longest(index: Lengths, fields: Iterable[str]) -> int:
     """Tokens of the longest value of some fields, the end included, at least 1; absent fields have none."""
     known = [name for name in fields if name in index.whole_fields]
     return max([1, *(len(index.value_lengths(name)) - 1 for name in known)])
-
-
-def left_out(config: DecodeConfig, index: Lengths) -> list[str]:
-    """A sentence for each title or field of which some values are too long to be written whole."""
-    told = []
-    for name in config.written:
-        if name in index.whole_fields and (sentence := _left_out(name, config.steps(name), index)):
-            told.append(sentence)
-    return told
-
-
-def _left_out(name: str, steps: int, index: Lengths) -> str:
-    lengths = index.value_lengths(name)
-    n, n_all = int(lengths[steps + 1 :].sum()), int(lengths[2:].sum())  # an empty one is never written
-    what, setting = ("titles", "title") if name == TITLE else (f"values of field {name!r}", "field")
-    if not n:
-        return ""
-    return (
-        f"{n:,} of {n_all:,} {what} are longer than {steps} tokens, the end included, and cannot be written"
-        f" whole; [decode] {setting}_steps = {len(lengths) - 1}, in a --config file, reaches all of them"
-    )

@@ -17,6 +17,7 @@ from seal_ir.index.directory import REBUILD
 from seal_ir.index.reader import Index
 from seal_ir.index.segmenting import tokenised
 from seal_ir.records import Document
+from seal_ir.text.words import FieldEncoder
 
 SAMPLE = 1000
 _BATCH = 1000
@@ -62,7 +63,8 @@ def _check_batch(index: Index, numbers: list[int]) -> None:
     streams, documents = index.streams(numbers), index.documents(numbers)
     if index.stores is not None:
         _check_stored(index, numbers, streams)
-    tokenised_again = tokenised(documents, index.tokenizer, index.manifest.further_fields, lambda *_: None)
+    encoder = FieldEncoder(index.tokenizer, by_words=False)
+    tokenised_again = tokenised(documents, encoder, index.manifest.further_fields, lambda *_: None)
     again = [symbols for _, symbols, _ in tokenised_again]
     for i, (number, document, symbols) in enumerate(zip(numbers, documents, streams, strict=True)):
         docid = index.docid(number)

@@ -44,10 +44,10 @@ class View(Index):
         self._place, self._check = whole._place, whole._check
         self._tables, self._bases, self.stores = whole._tables, whole._bases, whole.stores
         self.n_documents = whole.n_documents
-        self._allowed = np.split(allowed, np.searchsorted(allowed, self._bases[1:-1]))
+        parts = np.split(allowed, np.searchsorted(allowed, self._bases[1:-1]))
         self._engines = [
             _view(engine, numbers - base)
-            for engine, numbers, base in zip(whole._engines, self._allowed, self._bases[:-1], strict=True)
+            for engine, numbers, base in zip(whole._engines, parts, self._bases[:-1], strict=True)
         ]
         n_tokens = sum(engine.n_rows - 1 for engine in self._engines)
         self.n_tokens = n_tokens if counts == "filter" else whole.n_tokens
@@ -76,8 +76,8 @@ class View(Index):
         """See `Index.extract`; of any documents of the whole index."""
         return self.whole.extract(documents)
 
-    def _numbers(self, segment: int, documents: Ints) -> Ints:
-        numbers: Ints = self._allowed[segment][documents]
+    def _numbers(self, documents: Ints) -> Ints:
+        numbers: Ints = self.allowed[documents]
         return numbers
 
 

@@ -11,8 +11,9 @@ from seal_ir.arrays import Ints
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.jsonlines import Malformed
 from seal_ir.index.reader import Index
+from seal_ir.index.sparse import as_tuples
 from seal_ir.keys.record import KeyRecord
-from seal_ir.records import Key, QueryKeys, Range, Unigrams
+from seal_ir.records import Key, QueryKeys, Unigrams
 
 
 def look_up(index: Index, record: KeyRecord) -> QueryKeys | Malformed:
@@ -22,17 +23,17 @@ def look_up(index: Index, record: KeyRecord) -> QueryKeys | Malformed:
     """
     index = index.session()
     rows = index.find_all(ngram.symbols for ngram in record.ngrams)
-    keys = []
-    for ngram in record.ngrams:
-        ranges = rows[ngram.symbols].tolist()
-        count = sum(hi - lo for lo, hi in ranges)
-        if not count:
-            return _absent(ngram.symbols)
-        keys.append(
-            Key(ngram.symbols, ngram.logprob, count, tuple(Range(lo, hi) for lo, hi in ranges), ngram.kind)
-        )
+    grid = np.array([rows[ngram.symbols] for ngram in record.ngrams], dtype=np.int64)
+    grid = grid.reshape(-1, *index.everything.shape)
+    counts = _counts(grid)
+    if len(absent := np.flatnonzero(counts == 0)):
+        return _absent(record.ngrams[absent[0]].symbols)
+    found = zip(record.ngrams, counts.tolist(), as_tuples(grid), strict=True)
+    keys = tuple(
+        Key(ngram.symbols, ngram.logprob, count, ranges, ngram.kind) for ngram, count, ranges in found
+    )
     unigrams = _with_counts(index, record)
-    return unigrams if isinstance(unigrams, Malformed) else QueryKeys(tuple(keys), unigrams)
+    return unigrams if isinstance(unigrams, Malformed) else QueryKeys(keys, unigrams)
 
 
 def recounted(index: Index, queries: Sequence[QueryKeys]) -> list[QueryKeys]:

@@ -14,9 +14,9 @@ import torch
 
 from seal_ir.arrays import Ints
 from seal_ir.lm.attention import use_tree_attention
-from seal_ir.lm.kv_cache import KeyValues, Layout, TreeCache, lineage
+from seal_ir.lm.kv_cache import KeyValues, Layout, TreeCache, cache_keyword, lineage
 from seal_ir.lm.next_tokens import next_tokens
-from seal_ir.lm.protocols import NextTokens, Prompt, cache_keyword
+from seal_ir.lm.protocols import NextTokens, Prompt
 
 _KEPT_PREFIXES = 8  # prompts differ by field only; a handful of entries covers every use
 

@@ -14,10 +14,17 @@ from seal_ir.processes import capped, wait_passively
 if TYPE_CHECKING:
     import torch
 
+    from seal_ir.lm.protocols import Generator
+
 DTYPES = ("float32", "bfloat16", "float16")  # the first one is the default
 AUTO = "auto"  # the fastest one of the device
 _LARGEST_HALF = "beyond 65,504 a number is inf in float16; load it in bfloat16 or float32"
 _DAMAGED = "its training diverged or its file is damaged; get the model anew, or train it with a lower --lr"
+
+
+def told_place(generator: Generator) -> str:
+    """Device and precision of a model, as people say them."""
+    return f"on {generator.device} in {generator.dtype}"
 
 
 def use_threads(n: int) -> None:

@@ -7,13 +7,14 @@ are written once and never copied when beams are reordered: a mask says what eac
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from transformers.cache_utils import Cache
 
-from seal_ir.arrays import Ints, rank_in_group
+from seal_ir.arrays import Ints
 
 KeyValues = list[tuple[torch.Tensor, torch.Tensor]]
 _ROOM = 128  # places by which buffers are larger than needed when they grow
@@ -168,7 +169,7 @@ class TreeCache(Cache):
         used = self._own + np.bincount(owners, minlength=len(self._used))
         if self._used.max() - used.max() < _MANY:
             return
-        places = self._own[owners] + rank_in_group(owners)
+        places = self._own[owners] + _slots(owners)
         source = np.tile(np.arange(used.max()), (len(used), 1))
         source[owners, places] = alive % stride
         index = torch.from_numpy(source).to(self._device)
@@ -213,6 +214,12 @@ def _longer(buffer: torch.Tensor, n: int) -> torch.Tensor:
 def _slots(groups: Ints) -> Ints:
     """For each entry, how many earlier entries have the same value."""
     order = np.argsort(groups, kind="stable")
+    ordered = groups[order]
     slots = np.empty_like(groups)
-    slots[order] = rank_in_group(groups[order])
+    slots[order] = np.arange(len(groups)) - np.searchsorted(ordered, ordered)
     return slots
+
+
+def cache_keyword(network: Any) -> str:
+    """The name of `forward`'s key-value cache argument; transformers renamed it within version 5."""
+    return "cache" if "cache" in inspect.signature(network.forward).parameters else "past_key_values"

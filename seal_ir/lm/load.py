@@ -27,7 +27,7 @@ from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import clear_left, put_in_place, scratch_folder
 from seal_ir.lm.choose import causal_model, seq2seq_model
-from seal_ir.lm.device import check_weights, chosen_device, chosen_dtype, first_odd
+from seal_ir.lm.device import check_weights, chosen_device, chosen_dtype, first_odd, told_place
 from seal_ir.lm.protocols import Generator
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES, ModelDescription
 from seal_ir.text.pretrained import (
@@ -68,7 +68,7 @@ def load_generator(name: str, device: str | None = None, dtype: str | None = Non
         UsageError: device or dtype is unknown or not available.
     """
     _, generator = load_model(name, device, dtype)
-    logger.info("model %s runs %s", name, generator.where)
+    logger.info("model %s runs %s", name, told_place(generator))
     return generator
 
 

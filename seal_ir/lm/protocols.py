@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from seal_ir.arrays import Floats, Ints
 from seal_ir.text.description import ModelDescription
@@ -123,13 +122,3 @@ class Generator:
     title_end: int
     device: str = "cpu"
     dtype: str = "float32"
-
-    @property
-    def where(self) -> str:
-        """Device and precision, as people say them."""
-        return f"on {self.device} in {self.dtype}"
-
-
-def cache_keyword(network: Any) -> str:
-    """The name of `forward`'s key-value cache argument; transformers renamed it within version 5."""
-    return "cache" if "cache" in inspect.signature(network.forward).parameters else "past_key_values"

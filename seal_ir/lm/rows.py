@@ -14,8 +14,9 @@ import numpy as np
 import torch
 
 from seal_ir.arrays import Ints
+from seal_ir.lm.kv_cache import cache_keyword
 from seal_ir.lm.next_tokens import next_tokens
-from seal_ir.lm.protocols import NextTokens, Prompt, cache_keyword
+from seal_ir.lm.protocols import NextTokens, Prompt
 
 
 class RowsModel:

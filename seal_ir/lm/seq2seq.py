@@ -17,9 +17,9 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from seal_ir.arrays import Ints
 from seal_ir.lm.attention import use_tree_attention
-from seal_ir.lm.kv_cache import Layout, TreeCache
+from seal_ir.lm.kv_cache import Layout, TreeCache, cache_keyword
 from seal_ir.lm.next_tokens import next_tokens
-from seal_ir.lm.protocols import NextTokens, Prompt, Session, cache_keyword
+from seal_ir.lm.protocols import NextTokens, Prompt, Session
 
 
 class Seq2SeqModel:

@@ -19,6 +19,7 @@ import numpy as np
 
 from seal_ir.arrays import Doubles, Ints, Symbols
 from seal_ir.config import RankConfig
+from seal_ir.errors import UsageError
 from seal_ir.index.directory import damaged
 from seal_ir.index.engine import pieces
 from seal_ir.index.reader import Index
@@ -32,6 +33,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_CACHE_BYTES = 128 << 20  # the passages of 40 million tokens
 # Documents that one frequent key may add; five times what rare keys have on average (docs/scoring.md).
 MOST_FURTHER = 100_000
+_MOST_ROWS = (1 << 32) - 1  # occurrences of a query's rare keys that cpp/rank numbers
 _BATCH = 512  # documents read together: 300 KB of text, and few enough that the first bounds help the next
 _CUT = (
     "a query's rare keys are in %d documents, %d are wanted, and the next key occurs %d times: only the first"
@@ -132,7 +134,7 @@ class Scored(NamedTuple):
 def score_all(
     index: Index, query: WeightedQuery, config: RankConfig, documents: Ints, streams: Streams
 ) -> Scored:
-    """The intersective scores of given documents, whatever they hold: 0 for one that holds nothing.
+    """The scores of given documents: 0 for one that holds nothing; for "max" each must hold a key.
 
     Args:
         index: where the keys' ranges come from.
@@ -144,7 +146,8 @@ def score_all(
     nowhere = np.zeros(len(query.keys) + 1, dtype=np.int64)
     rows = np.empty((0, 2), dtype=np.int64)
     n_hits = max(1, len(documents))
-    ranking = Ranking(_arrays(query, config), nowhere, rows, np.sort(documents), False, n_hits)
+    best_only = config.score == "max"
+    ranking = Ranking(arrays_of(query, config), nowhere, rows, np.sort(documents), best_only, n_hits)
     score_soundly(ranking, index, streams)
     return Scored(*ranking.hits())
 
@@ -177,10 +180,11 @@ def _ranking(index: Index, query: WeightedQuery, config: RankConfig, n_hits: int
     keys = [item.key for item in query.keys]
     found = find_candidates(index, keys, config.max_count, n_hits)
     best_only = config.score == "max"
-    return Ranking(_arrays(query, config), found.offsets, found.rows, found.further, best_only, n_hits)
+    return Ranking(arrays_of(query, config), found.offsets, found.rows, found.further, best_only, n_hits)
 
 
-def _arrays(query: WeightedQuery, config: RankConfig) -> Query:
+def arrays_of(query: WeightedQuery, config: RankConfig) -> Query:
+    """A query's keys and unigrams as the compiled ranking takes them."""
     keys = [item.key for item in query.keys]
     symbols: Symbols = np.array([s for key in keys for s in key.symbols], dtype=np.uint32)
     offsets = _offsets(len(key.symbols) for key in keys)
@@ -215,14 +219,32 @@ def find_candidates(index: Index, keys: Sequence[Key], max_count: int, n_hits: i
         keys: of one query, in the order in which they are taken.
         max_count: how often a rare key may occur.
         n_hits: documents wanted.
+
+    Raises:
+        UsageError: `max_count` lets more occurrences in than can be numbered.
     """
-    rare = [i for i, key in enumerate(keys) if key.count <= max_count]
+    rare = rare_of(keys, max_count)
     found = index.locate(keys[i].ranges for i in rare)
     sizes = np.zeros(len(keys) + 1, dtype=np.int64)
     sizes[1:][rare] = np.diff(found.offsets)
     known = np.unique(found.documents)
     further = _further(index, [keys[i] for i in in_order_taken(keys, rare)], known, n_hits)
     return Candidates(np.cumsum(sizes), np.stack([found.documents, found.ends], axis=1), further)
+
+
+def rare_of(keys: Sequence[Key], max_count: int) -> list[int]:
+    """The numbers of the keys that occur at most `max_count` times.
+
+    Raises:
+        UsageError: they occur more often together than can be numbered.
+    """
+    rare = [i for i, key in enumerate(keys) if key.count <= max_count]
+    if (n_rows := sum(keys[i].count for i in rare)) > _MOST_ROWS:
+        raise UsageError(
+            f"[rank] max_count = {max_count}: a query's rare keys occur {n_rows:,} times together, of which"
+            f" {_MOST_ROWS:,} at most can be scored; lower it"
+        )
+    return rare
 
 
 def in_order_taken(keys: Sequence[Key], rare: Sequence[int]) -> list[int]:
@@ -258,13 +280,12 @@ def _further(index: Index, frequent: Sequence[Key], known: Ints, n_hits: int) ->
 def holders(index: Index, ranges: Sequence[Range], known: Ints, most: int) -> Ints:
     """The first `most` documents by number that hold an n-gram and are not known yet, ascending."""
     found = np.empty(0, dtype=np.int64)
-    for segment in range(len(ranges)):
-        if len(found) == most:  # documents of later segments have higher numbers
+    for piece in pieces(ranges):
+        if len(found) == most and piece.begins:  # documents of later segments have higher numbers
             break
-        for piece in pieces(ranges, segment):
-            documents = np.unique(index.locate([piece]).documents)
-            new = np.setdiff1d(documents, known, assume_unique=True)
-            found = np.union1d(found, new)[:most]
+        documents = np.unique(index.locate([piece.ranges]).documents)
+        new = np.setdiff1d(documents, known, assume_unique=True)
+        found = np.union1d(found, new)[:most]
     return found
 
 

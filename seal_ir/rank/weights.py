@@ -13,7 +13,7 @@ import numpy as np
 
 from seal_ir.arrays import Doubles, Ints
 from seal_ir.config import RankConfig
-from seal_ir.records import BODY, UNIGRAM, Key, QueryKeys, ScoredKey, Unigrams
+from seal_ir.records import BODY, UNIGRAM, Key, QueryKeys, Ranked, ScoredKey, Unigrams
 
 # A probability that float32 rounds to 1 says "at least 1 - 2^-24", not "certain": the odds stay finite.
 HIGHEST_LOGPROB = -(2.0**-24)
@@ -90,6 +90,28 @@ def weigh(query_keys: QueryKeys, config: RankConfig, n_tokens: int) -> list[Scor
     return list(heaviest.values())
 
 
+def weights_of(keys: Sequence[Key], config: RankConfig, n_tokens: int) -> Doubles:
+    """What `weigh` gives keys, and `WeightedQuery` unigrams before they are raised to a power; float64 [n].
+
+    Args:
+        keys: of any kinds.
+        config: how keys become scores.
+        n_tokens: N.
+    """
+    logprobs = np.array([key.logprob for key in keys], dtype=np.float64)
+    if config.weight == "lm":
+        return logprobs
+    settings = [
+        (config.unigram_scale, 1.0) if key.kind == UNIGRAM else config.scale_and_trust(key.kind)
+        for key in keys
+    ]
+    scales = np.array([scale for scale, _ in settings], dtype=np.float64)
+    trusts = np.array([trust_in(trust, n_tokens) for _, trust in settings], dtype=np.float64)
+    counts = np.array([key.count for key in keys], dtype=np.int64)
+    weights: Doubles = scales * log_odds(trusts * logprobs, counts, n_tokens, config.smoothing)
+    return weights
+
+
 class WeightedQuery(NamedTuple):
     """A query's keys as arrays, and what the parts of a score stand for.
 
@@ -131,11 +153,19 @@ class WeightedQuery(NamedTuple):
         i = number - len(self.keys)
         return Key((int(symbols[i]),), float(logprobs[i]), int(counts[i]), (), UNIGRAM)
 
+    def reduced(self, numbers: Ints) -> WeightedQuery:
+        """Some parts alone, int64 [n] ascending, in their order."""
+        n = len(self.keys)
+        chosen, others = numbers[numbers < n], numbers[numbers >= n] - n
+        unigrams = Unigrams._make(column[others] for column in self.unigrams)
+        keys = [self.keys[i] for i in chosen.tolist()]
+        return WeightedQuery(keys, self.powers[chosen], unigrams, self.unigram_weights[others])
+
 
 class Matched(Sequence[ScoredKey]):
     """The keys that made a document's score, in the order they were taken; made when they are looked at."""
 
-    __slots__ = ("_numbers", "_query", "_shares")
+    __slots__ = ("numbers", "query", "shares")
 
     def __init__(self, query: WeightedQuery, numbers: Ints, shares: Doubles) -> None:
         """Keep what they are made of.
@@ -145,10 +175,10 @@ class Matched(Sequence[ScoredKey]):
             numbers: int64 [n].
             shares: float64 [n].
         """
-        self._query, self._numbers, self._shares = query, numbers, shares
+        self.query, self.numbers, self.shares = query, numbers, shares
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self.numbers)
 
     @overload
     def __getitem__(self, at: int) -> ScoredKey: ...
@@ -157,7 +187,7 @@ class Matched(Sequence[ScoredKey]):
     def __getitem__(self, at: int | slice) -> ScoredKey | tuple[ScoredKey, ...]:
         if isinstance(at, slice):
             return tuple(self[i] for i in range(*at.indices(len(self))))
-        return ScoredKey(self._query.part(int(self._numbers[at])), float(self._shares[at]))
+        return ScoredKey(self.query.part(int(self.numbers[at])), float(self.shares[at]))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
@@ -167,3 +197,19 @@ class Matched(Sequence[ScoredKey]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+
+def reduced(rankings: Sequence[Ranked]) -> list[Ranked]:
+    """Ranked documents of one query that keep no more of it than the parts of their scores.
+
+    A query's unigrams alone are some thousand; what is kept with hits should be small.
+    """
+    made = [item.matched for item in rankings if isinstance(item.matched, Matched)]
+    if len(made) < len(rankings) or not made:
+        return list(rankings)
+    numbers = np.unique(np.concatenate([matched.numbers for matched in made]))
+    query = made[0].query.reduced(numbers)
+    return [
+        item._replace(matched=Matched(query, np.searchsorted(numbers, matched.numbers), matched.shares))
+        for item, matched in zip(rankings, made, strict=True)
+    ]

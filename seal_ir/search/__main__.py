@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from seal_ir.command import Progress, run
 from seal_ir.config import SearchConfig, covering
-from seal_ir.config_files import configured
 from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import atomic_writer, listed, utf8
@@ -29,6 +28,7 @@ from seal_ir.records import Hit, Query, QueryKeys
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.hybrid import Hybrid, hybrid_with
 from seal_ir.search.options import (
+    configured,
     filter_of,
     fusion_of,
     index_of,

@@ -15,10 +15,9 @@ from seal_ir.distributed.cluster import LIVES, Attached, Cluster, answer_of, con
 from seal_ir.distributed.index import ShardedIndex
 from seal_ir.errors import ClusterError, UsageError
 from seal_ir.index.reader import Index
-from seal_ir.index.value_lengths import left_out
 from seal_ir.index.view import Counts, View, view_of
 from seal_ir.records import Query
-from seal_ir.search.model import LazyGenerator
+from seal_ir.search.model import LazyGenerator, left_out
 from seal_ir.search.pipeline import Decode, batched
 
 logger = logging.getLogger(__name__)

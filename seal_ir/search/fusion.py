@@ -118,14 +118,23 @@ def fuse_all(rankings: Sequence[Sequence[Entry]], fusion: Fusion) -> list[Entry]
     Raises:
         UsageError: the fusion has weights for another number of rankings.
     """
+    return _summed(contributions(rankings, fusion))
+
+
+def contributions(rankings: Sequence[Sequence[Entry]], fusion: Fusion) -> list[list[Entry]]:
+    """What each ranking gives the fused scores of its documents, which are the sums in this order.
+
+    Raises:
+        UsageError: as `fuse_all`.
+    """
     fusion.check_number(len(rankings))
     weights = fusion.of_each(len(rankings))
     if fusion.method == "rrf":
-        return _summed(map(_reciprocal, rankings, repeat(fusion.rrf_k), weights))
-    return _summed(
+        return list(map(_reciprocal, rankings, repeat(fusion.rrf_k), weights))
+    return [
         [(docid, score * weight) for docid, score in normalised(entries, fusion.normalisation)]
         for entries, weight in zip(rankings, weights, strict=True)
-    )
+    ]
 
 
 def fuse_ranks(rankings: Iterable[Sequence[Entry]], rrf_k: int = 60) -> list[Entry]:

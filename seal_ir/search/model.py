@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,17 @@ from seal_ir.arguments import instance
 from seal_ir.config import DecodeConfig, SearchConfig
 from seal_ir.decode.beam import Decoded, decode
 from seal_ir.decode.prompts import note_cut
+from seal_ir.decode.recorder import Recorder
 from seal_ir.decode.rescore import rescore
 from seal_ir.errors import ModelError
 from seal_ir.index.reader import Index
-from seal_ir.index.value_lengths import fitted, left_out
+from seal_ir.index.value_lengths import Lengths, longest
 from seal_ir.index.view import View
 from seal_ir.keys.lookup import recounted
 from seal_ir.lm.protocols import Generator
 from seal_ir.processes import OwnOfProcess, check_device, wait_passively
 from seal_ir.published import decode as published
-from seal_ir.records import NO_UNIGRAMS, QueryKeys
+from seal_ir.records import NO_UNIGRAMS, TITLE, QueryKeys
 from seal_ir.text.tokenizer import TextTokenizer
 
 logger = logging.getLogger(__name__)
@@ -85,7 +87,13 @@ class LazyGenerator:
         self._index.tokenizer = generator.tokenizer  # its equal: to make the index's own takes 0.1 s
         return generator
 
-    def decode(self, queries: Sequence[str], config: SearchConfig, index: Index) -> Decoded:
+    def decode(
+        self,
+        queries: Sequence[str],
+        config: SearchConfig,
+        index: Index,
+        recorder: Recorder | None = None,
+    ) -> Decoded:
         """The keys that the model writes for a batch of queries, in the way that `config` wants them written.
 
         Says once which values of the index are too long to be written.
@@ -94,6 +102,7 @@ class LazyGenerator:
             queries: the queries.
             config: the settings.
             index: what the keys are of: the model's index, or a view of it.
+            recorder: watches the decoding of a single query; not that of the slow path.
 
         Raises:
             ModelError: as `get`.
@@ -109,7 +118,7 @@ class LazyGenerator:
         if config.slow_path:
             decoded = published.decode(generator, index, queries, settings)
         else:
-            decoded = decode(generator, index, queries, settings)
+            decoded = decode(generator, index, queries, settings, recorder=recorder)
         if isinstance(index, View) and index.counts == "collection":
             decoded = decoded._replace(queries=recounted(index.whole, decoded.queries))
         if config.slow_path or not settings.rescore:
@@ -179,3 +188,33 @@ def _chosen(model: object, default: str) -> str | Generator:
 def settings_for(index: Index, config: SearchConfig) -> DecodeConfig:
     """The settings of decoding, with no more steps than the index needs; the slow path takes all of them."""
     return config.decode if config.slow_path else fitted(config.decode, index)
+
+
+def fitted(config: DecodeConfig, index: Lengths) -> DecodeConfig:
+    """Settings with no more steps than the longest values have, which changes no key."""
+    if config.title_steps:
+        config = replace(config, title_steps=min(config.title_steps, longest(index, (TITLE,))))
+    if config.fields:
+        config = replace(config, field_steps=min(config.field_steps, longest(index, config.fields)))
+    return config
+
+
+def left_out(config: DecodeConfig, index: Lengths) -> list[str]:
+    """A sentence for each title or field of which some values are too long to be written whole."""
+    told = []
+    for name in config.written:
+        if name in index.whole_fields and (sentence := _left_out(name, config.steps(name), index)):
+            told.append(sentence)
+    return told
+
+
+def _left_out(name: str, steps: int, index: Lengths) -> str:
+    lengths = index.value_lengths(name)
+    n, n_all = int(lengths[steps + 1 :].sum()), int(lengths[2:].sum())  # an empty one is never written
+    what, setting = ("titles", "title") if name == TITLE else (f"values of field {name!r}", "field")
+    if not n:
+        return ""
+    return (
+        f"{n:,} of {n_all:,} {what} are longer than {steps} tokens, the end included, and cannot be written"
+        f" whole; [decode] {setting}_steps = {len(lengths) - 1}, in a --config file, reaches all of them"
+    )

@@ -1,4 +1,4 @@
-"""The options of `python -m seal_ir.search`, those that encode shares, and what they mean.
+"""The options of `python -m seal_ir.search`, those that other commands share, and what they mean.
 
 `seal_ir.config` and `load_generator` say what those of decoding mean.
 """
@@ -20,8 +20,8 @@ from seal_ir.command import (
     add_threads,
     check_options,
 )
-from seal_ir.config import DEFAULT_BATCH_SIZE, DEFAULT_PRESET, PRESETS, SearchConfig
-from seal_ir.config_files import tables_of, updated
+from seal_ir.config import DEFAULT_BATCH_SIZE, DEFAULT_PRESET, PRESETS, SearchConfig, preset
+from seal_ir.config_files import from_toml, tables_of, updated
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import read_ids
 from seal_ir.formats.io.files import is_file, shown, utf8
@@ -34,7 +34,7 @@ from seal_ir.index.filters import Filter, made_filter
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import find_index, index_for
 from seal_ir.index.view import Counts
-from seal_ir.lm.device import use_threads
+from seal_ir.lm.device import told_place, use_threads
 from seal_ir.search.fusion import METHODS, Fusion
 from seal_ir.search.hybrid import BM25, is_searched, name_of
 from seal_ir.search.pyserini_options import IGNORED, REFUSED
@@ -216,7 +216,25 @@ def _beside(path: Path, word: str) -> Path:
     return path.with_name(f"{path.stem}.{word}{path.suffix}")
 
 
-# What encode has in common with search
+# What other commands have in common with search
+
+
+def configured(
+    name: str, settings: Path | None = None, *, beam: int | None = None, rescore: bool = False
+) -> SearchConfig:
+    """A preset, changed by a TOML file, and that by the options of a command.
+
+    Raises:
+        UsageError: as `preset` and `from_toml`, or the beam is less than 1.
+    """
+    config = preset(name)
+    if settings:
+        config = from_toml(settings, config)
+    if beam is not None:
+        config = replace(config, decode=replace(config.decode, beam=beam))
+    if rescore:
+        config = replace(config, decode=replace(config.decode, rescore=True))
+    return config
 
 
 def add_topics_format(parser: argparse._ActionsContainer) -> None:
@@ -274,5 +292,5 @@ def loaded_model(pipeline: QueryPipeline, threads: int) -> Generator:
     """
     use_threads(threads)
     generator = pipeline.generator
-    sys.stderr.write(f"model: {pipeline.model} {generator.where}\n")
+    sys.stderr.write(f"model: {pipeline.model} {told_place(generator)}\n")
     return generator

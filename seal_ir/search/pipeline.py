@@ -16,9 +16,11 @@ from seal_ir.arguments import instance, instances, texts, whole
 from seal_ir.config import DEFAULT_BATCH_SIZE, DEFAULT_PRESET, SearchConfig, chosen
 from seal_ir.decode.beam import Decoded
 from seal_ir.decode.prompts import CutQueries, cut_sentence
+from seal_ir.decode.recorder import Decoding
 from seal_ir.decode.rescore import rescore
 from seal_ir.distributed.index import ShardedIndex
 from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.explanation.values import Explanation
 from seal_ir.index.filters import Filter
 from seal_ir.index.manifest import read_manifest
 from seal_ir.index.reader import Index
@@ -29,6 +31,7 @@ from seal_ir.processes import capped
 from seal_ir.published import rank as published_ranking
 from seal_ir.rank.ranker import Streams, rank
 from seal_ir.records import Hit, Query, QueryKeys, Ranked
+from seal_ir.search.explaining import Question, explanation_of, recorded
 from seal_ir.search.model import LazyGenerator, settings_for
 
 logger = logging.getLogger(__name__)
@@ -268,6 +271,16 @@ class QueryPipeline:
         if isinstance(index, ShardedIndex):
             return index.rank(keys, under.rank, k)
         return rank(index, keys, under.rank, k, streams=streams)
+
+    def explanation(self, asked: Question) -> Explanation:
+        """Why a document ranks where it does; see `SealSearcher.explain`."""
+        snapshot = self._snapshot
+        return explanation_of(snapshot.index, snapshot.model, snapshot.streams, self.config, asked)
+
+    def recorded(self, query: str) -> Decoding:
+        """How the model writes a query's keys; see `SealSearcher.trace`."""
+        snapshot = self._snapshot
+        return recorded(snapshot.index, snapshot.model, self.config, query)[1]
 
     def bare_hits(self, ranked: Iterable[Ranked]) -> list[Hit]:
         """Hits of ranked documents, without their texts."""

@@ -13,12 +13,16 @@ from contextlib import closing
 from copy import copy
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
-from seal_ir.arguments import ids, text, text_or_whole, texts
+from seal_ir.arguments import ids, text, text_or_whole, texts, whole
 from seal_ir.command import Progress
 from seal_ir.decode.prompts import CutQueries
+from seal_ir.decode.recorder import Decoding
 from seal_ir.errors import ArgumentError
+from seal_ir.explanation.documents import MOST_LACKING
+from seal_ir.explanation.evidence import RankedEvidence
+from seal_ir.explanation.values import Explanation
 from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.runs.pages import first_hits
 from seal_ir.index.builder import BuildOptions
@@ -29,8 +33,10 @@ from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index, registered
 from seal_ir.index.view import Counts
 from seal_ir.lm.protocols import Generator
+from seal_ir.rank.weights import reduced
 from seal_ir.records import Hit, Query, Ranked
 from seal_ir.search.documents import SealDocument
+from seal_ir.search.explaining import Question
 from seal_ir.search.pipeline import QueryPipeline, warn
 
 logger = logging.getLogger(__name__)
@@ -185,6 +191,51 @@ class SealSearcher(QueryPipeline):
         told = Progress(len(topics), "queries") if progress else None
         return dict(zip(known, self._search(topics, k, CutQueries(), filter, threads, told), strict=True))
 
+    def explain(
+        self,
+        query: str,
+        docid: str,
+        k: int = 10,
+        *,
+        filter: Filter | Allowed | None = None,  # noqa: A002 - Lucene's word
+        decoding: bool = False,
+        n_lacking: int = MOST_LACKING,
+    ) -> Explanation:
+        """Why a document ranks where it does for a query, or why it does not.
+
+        Takes about twice as long as a search: for the rank of a document beyond k all candidates are scored.
+
+        Args:
+            query: the query.
+            docid: the document, ranked or not, in the index or not.
+            k: hits that `search` was asked for.
+            filter: see `search`.
+            decoding: record how the model wrote the keys, too; several times as long.
+            n_lacking: most keys to name that the document does not hold.
+
+        Raises:
+            ArgumentError: query or docid is no text, or k or n_lacking no such number.
+            UsageError: the preset is a baseline for benchmarks, which has no explanations.
+            SealError: see `search`.
+        """
+        asked = text(query, "query"), text(docid, "docid"), whole(k, "k", 1)
+        question = Question(*asked, bool(decoding), whole(n_lacking, "n_lacking", 0))
+        return self._pinned(filter).explanation(question)
+
+    def trace(self, query: str, *, filter: Filter | Allowed | None = None) -> Decoding:  # noqa: A002
+        """How the model writes a query's keys: what it wants at each step, and what the index allows.
+
+        Args:
+            query: the query.
+            filter: see `search`; what is written occurs within it.
+
+        Raises:
+            ArgumentError: the query is no text.
+            UsageError: the preset is a baseline for benchmarks, which has no such record.
+            SealError: see `search`.
+        """
+        return self._pinned(filter).recorded(text(query, "query"))
+
     def make_filter(
         self, allowed: Allowed, *, counts: Counts = "collection", missing: Missing = "error"
     ) -> Filter:
@@ -231,11 +282,15 @@ class SealSearcher(QueryPipeline):
         """Hits of ranked documents, with their texts unless `texts` is false."""
         if not texts:
             return self.bare_hits(ranked)
-        found = _documents(self.index, [item.document for item in ranked])
-        return [
-            Hit(entry.docid(), item.score, item.document, entry.contents(), entry.raw(), entry)
-            for item, entry in zip(ranked, found, strict=True)
-        ]
+        index, config = self.index, self.config.rank
+        found = _documents(index, [item.document for item in ranked])
+        hits = []
+        for item, entry in zip(reduced(ranked), found, strict=True):
+            why = RankedEvidence(index, config, entry.document, item)
+            hits.append(
+                Hit(entry.docid(), item.score, item.document, entry.contents(), entry.raw(), entry, why)
+            )
+        return hits
 
     def close(self) -> None:
         """Let go of a model that was loaded here; the next query loads it again.
@@ -252,6 +307,14 @@ class SealSearcher(QueryPipeline):
     ) -> None:
         self.close()
 
+    def _pinned(self, allowed: Filter | Allowed | None) -> Self:
+        """This searcher with the index as it is now, whatever refreshes it; within a filter, if any."""
+        pinned = copy(self)
+        if allowed is None:
+            return pinned
+        made = allowed if isinstance(allowed, Filter) else made_filter(pinned.index, allowed)
+        return pinned.within(made)
+
     def _search(
         self,
         queries: Sequence[Query],
@@ -263,10 +326,7 @@ class SealSearcher(QueryPipeline):
     ) -> list[list[Hit]]:
         """The hits of each query; says which were cut, by what `cut` calls them."""
         found = []
-        pinned = copy(self)  # to the index as it is now
-        if allowed is not None:
-            made = allowed if isinstance(allowed, Filter) else made_filter(pinned.index, allowed)
-            pinned = pinned.within(made)
+        pinned = self._pinned(allowed)
         with closing(pinned.ranked_batches(queries, k, cut, threads=threads)) as batches:
             for batch in batches:
                 found += [pinned.hits(ranking) for (ranking,) in batch.rankings]

@@ -14,6 +14,7 @@ from seal_ir.errors import ModelError
 from seal_ir.formats.io.json_text import json_line
 from seal_ir.text.symbols import FIRST_TOKEN
 
+Span = tuple[int, int]  # characters [start, end)
 _BYTE_LEVEL_DEFAULTS = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 _BPE_DEFAULTS = {
     "type": "BPE",
@@ -43,11 +44,14 @@ class TextTokenizer:
         self.definition = json_line(_canonical(pieces), sort_keys=True)
         self.fingerprint = hashlib.sha256(self.definition.encode()).hexdigest()
         self._tokenizer = Tokenizer.from_str(self.definition)
-        self._n_vocabulary = max(self._tokenizer.get_vocab().values()) + 1
-        self._ids_by_name: dict[str, int] = self._tokenizer.get_vocab() | special
+        self.vocabulary: dict[str, int] = self._tokenizer.get_vocab()
+        """Ids of the tokens that text can get, by their names."""
+        self._n_vocabulary: int = max(self.vocabulary.values()) + 1
+        self._ids_by_name: dict[str, int] = self.vocabulary | special
         self.affixes = _affixes(definition)
         """Special ids that the model expects before and after an input, e.g. BART's `<s>` and `</s>`."""
-        self._prefix = " " if _is_byte_level(pieces) else ""
+        self.prefix = " " if _is_byte_level(pieces) else ""
+        """What is put before a field."""
 
     @classmethod
     def from_file(cls, path: Path) -> TextTokenizer:
@@ -98,9 +102,20 @@ class TextTokenizer:
     def encode_fields(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of each text, as it stands in a document."""
         encodings = self._tokenizer.encode_batch_fast(
-            [self._prefix + text if text else "" for text in texts], add_special_tokens=False
+            [self.prefix + text if text else "" for text in texts], add_special_tokens=False
         )
         return [encoding.ids for encoding in encodings]
+
+    def encode_spans(self, texts: Sequence[str]) -> list[tuple[list[int], list[Span]]]:
+        """Token ids of each text, as `encode_fields` has them, and the characters that each was made of."""
+        encodings = self._tokenizer.encode_batch(
+            [self.prefix + text if text else "" for text in texts], add_special_tokens=False
+        )
+        n = len(self.prefix)
+        return [
+            (encoding.ids, [(max(start - n, 0), max(end - n, 0)) for start, end in encoding.offsets])
+            for encoding in encodings
+        ]
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a text as it is, without a leading space."""
@@ -113,12 +128,12 @@ class TextTokenizer:
     def decode_field(self, token_ids: Sequence[int]) -> str:
         """The field that `encode_fields` was given, if the tokenizer is lossless on it."""
         text = self.decode(token_ids)
-        return text.removeprefix(self._prefix)
+        return text.removeprefix(self.prefix)
 
     def decode_fields(self, batch: Sequence[Sequence[int]]) -> list[str]:
         """`decode_field` of each, in one call."""
         texts = self._tokenizer.decode_batch([list(ids) for ids in batch], skip_special_tokens=False)
-        return [text.removeprefix(self._prefix) for text in texts]
+        return [text.removeprefix(self.prefix) for text in texts]
 
 
 def _canonical(pieces: dict[str, Any]) -> dict[str, Any]:

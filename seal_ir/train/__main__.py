@@ -1,4 +1,4 @@
-"""`python -m seal_ir.train`: `data` makes sets, `fit` and `rank` train, `convert` takes fairseq's models."""
+"""`python -m seal_ir.train`: `data` makes sets, `fit` and `rank` train, `average`, `convert` make models."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import sys
 from seal_ir.command import CommandParser, run
 from seal_ir.errors import UsageError
 
-_USAGE = """usage: python -m seal_ir.train {data,fit,rank,convert} [options]
+_USAGE = """usage: python -m seal_ir.train {data,fit,rank,average,convert} [options]
 
   data     make a training set of questions and passages, or of a bare collection
   fit      train a model on it
   rank     train a model further, so that what it writes ranks
+  average  make one adapter out of several
   convert  make a model folder of a checkpoint of the published system
 
 `python -m seal_ir.train data --help`, and likewise for the others, lists the options.
@@ -38,13 +39,17 @@ def main(arguments: list[str]) -> int:
         from seal_ir.train.rank.command import main as rank
 
         return rank(arguments[1:])
+    if name == "average":
+        from seal_ir.train.average_command import main as average
+
+        return average(arguments[1:])
     if name == "convert":
         from seal_ir.train.convert_command import main as convert
 
         return convert(arguments[1:])
     raise UsageError(
-        f"unknown subcommand {name!r}; write `python -m seal_ir.train data`, `... fit`, `... rank` or"
-        " `... convert`"
+        f"unknown subcommand {name!r}; write `python -m seal_ir.train data`, `... fit`, `... rank`,"
+        " `... average` or `... convert`"
     )
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from seal_ir.arrays import Doubles
 from seal_ir.command import CommandParser, add_threads, check_options, run
 from seal_ir.config import DEFAULT_PRESET, PRESETS, SearchConfig, preset
-from seal_ir.config_files import configured
 from seal_ir.errors import UsageError, shown
 from seal_ir.eval.answers import REGEX, TOKENS
 from seal_ir.eval.measures import Column, need_answers, parse_measures
@@ -30,7 +29,7 @@ from seal_ir.records import QUERY, Query
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.fusion import Fusion
 from seal_ir.search.hybrid import Hybrid, hybrid_with
-from seal_ir.search.options import add_index, add_topics_format, fusion_from_toml, index_of
+from seal_ir.search.options import add_index, add_topics_format, configured, fusion_from_toml, index_of
 from seal_ir.search.pipeline import QueryPipeline
 from seal_ir.search.stored import StoredKeys
 from seal_ir.tune.choosing import by_coordinates, by_grid, check_folds, split

@@ -13,13 +13,15 @@ import pytest
 
 from seal_ir.errors import InputError, SealError, UsageError
 from seal_ir.eval.__main__ import main
+from tests.helpers.commands import Runner
+from tests.helpers.evaluating import run_file, table
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "collections" / "demo"
 
 
 def eval_command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The finished command."""
+    """The finished command, in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "seal_ir.eval", *map(str, arguments)],
         capture_output=True,
@@ -43,20 +45,6 @@ def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("demo") / "demo.trec"
     path.write_text("".join(lines), encoding="utf-8")
     return path
-
-
-def run_file(folder: Path, text: str, name: str = "run.trec") -> Path:
-    path = folder / name
-    path.write_bytes(text.encode())
-    return path
-
-
-def table(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[list[list[str]], str, str]:
-    """Cells of the table, the whole of stdout, and stderr."""
-    assert main([str(argument) for argument in arguments]) == 0
-    streams = capsys.readouterr()
-    rows = [line.split() for line in streams.out.splitlines() if not line.startswith("#")]
-    return rows, streams.out, streams.err
 
 
 def test_the_demo_by_name(demo_run: Path, tmp_path: Path) -> None:
@@ -105,12 +93,12 @@ def test_nothing_heavy_is_loaded() -> None:
     ],
 )
 def test_faults_are_one_line_and_have_exit_codes(
-    demo_run: Path, arguments: list[str], code: int, message: str
+    call: Runner, demo_run: Path, arguments: list[str], code: int, message: str
 ) -> None:
-    done = eval_command("--run", demo_run, *arguments)
-    assert (done.returncode, done.stdout) == (code, "")
-    assert re.search(message, done.stderr.splitlines()[-1])
-    assert "Traceback" not in done.stderr
+    done = call(main, "--run", demo_run, *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert re.search(message, done.err.splitlines()[-1])
+    assert "Traceback" not in done.err
 
 
 def test_json_alone_on_stdout(demo_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,17 +133,17 @@ def test_b1_topics_without_results(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "2 judged, 1 in run, 1 missing" in err
 
 
-def test_i13_an_empty_run_beside_a_good_one_is_a_row_of_zeros(tmp_path: Path) -> None:
+def test_i13_an_empty_run_beside_a_good_one_is_a_row_of_zeros(call: Runner, tmp_path: Path) -> None:
     good, empty = run_file(tmp_path, "1 Q0 a 1 1.0 t\n", "good.trec"), run_file(tmp_path, "", "empty.trec")
     qrels = run_file(tmp_path, "1 0 a 1\n2 0 b 1\n", "q.trec")
-    done = eval_command("--run", good, empty, "--qrels", qrels, "--measures", "Rprec", "--baseline", "good")
-    assert done.returncode == 0
-    assert [line.split()[:2] for line in done.stdout.splitlines()[1:3]] == [
+    done = call(main, "--run", good, empty, "--qrels", qrels, "--measures", "Rprec", "--baseline", "good")
+    assert done.code == 0
+    assert [line.split()[:2] for line in done.out.splitlines()[1:3]] == [
         ["good", "0.5000"],
         ["empty", "0.0000"],
     ]
-    assert f"{empty}: the run is empty; every topic counts as one without results" in done.stderr
-    assert "check that ids" not in done.stderr
+    assert f"{empty}: the run is empty; every topic counts as one without results" in done.err
+    assert "check that ids" not in done.err
 
 
 @pytest.fixture
@@ -258,7 +246,7 @@ def test_b6_regular_expressions(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize("regex", [True, False])
 def test_i4_answers_that_match_any_text_or_none_are_left_out_with_a_warning(
-    tmp_path: Path, regex: bool
+    call: Runner, tmp_path: Path, regex: bool
 ) -> None:
     corpus = run_file(tmp_path, '{"id": "a", "contents": "some words here"}\n', "c.jsonl")
     given = {"1": ["zzz", " "], "2": ["\u200b", "\ufeff"], "3": ["words"]}
@@ -268,12 +256,12 @@ def test_i4_answers_that_match_any_text_or_none_are_left_out_with_a_warning(
     answers = run_file(tmp_path, "\n".join(lines), "a.jsonl")
     run = run_file(tmp_path, "".join(f"{qid} Q0 a 1 1.0 t\n" for qid in given))
     arguments = ("--run", run, "--answers", answers, "--input", corpus, "--measures", "AnswerAccuracy@1")
-    done = eval_command(*arguments, *(["--regex"] if regex else []))
-    assert done.returncode == 0
-    assert done.stdout.splitlines()[1].split() == ["run", "0.3333"]
-    assert "over all 3 topics (2 have answers)" in done.stdout
+    done = call(main, *arguments, *(["--regex"] if regex else []))
+    assert done.code == 0
+    assert done.out.splitlines()[1].split() == ["run", "0.3333"]
+    assert "over all 3 topics (2 have answers)" in done.out
     n_left_out = 4 if regex else 3
-    assert done.stderr.splitlines()[:2] == [
+    assert done.err.splitlines()[:2] == [
         f"{answers}: {n_left_out} answers of 2 topics match any text or none, and were left out: topics 1, 2",
         f"{answers}: 1 of 3 topics have no answer to look for: topics 2",
     ]
@@ -354,65 +342,3 @@ def test_options_that_do_not_go_together(demo_run: Path, arguments: list[str], m
 def test_a_wrong_index_is_told(demo_run: Path, tiny_index: Path) -> None:
     with pytest.raises(SealError, match=r"\d+ of \d+ passages in the runs, such as .*, are not in the index"):
         main(["--run", str(demo_run), "--topics", "demo", "--index", str(tiny_index)])
-
-
-@pytest.fixture
-def three_runs(tmp_path: Path) -> list[object]:
-    """Options of three runs on six judged topics: a is right on 1, b on 5, c on none and without the last."""
-    right = {"a": "1", "b": "12345", "c": ""}
-    for name, topics in right.items():
-        lines = [
-            f"{i} Q0 {'x' if str(i) in topics else 'y'} 1 1 t\n" for i in range(1, 6 if name == "c" else 7)
-        ]
-        run_file(tmp_path, "".join(lines), f"{name}.trec")
-    qrels = run_file(tmp_path, "".join(f"{i} 0 x 1\n{i} 0 z 1\n" for i in range(1, 7)), "q")
-    runs = [tmp_path / f"{name}.trec" for name in right]
-    return ["--run", *runs, "--qrels", qrels, "--measures", "Success@1", "P@1"]
-
-
-def test_runs_are_compared_with_a_baseline(
-    three_runs: list[object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    deltas, output = tmp_path / "deltas.tsv", tmp_path / "table.json"
-    extra = ["--baseline", "a", "--deltas", deltas, "--output", output, "--seed", "3"]
-    rows, out, _ = table(capsys, *three_runs, *extra)
-    compared = [row for row in rows if row[:1] == ["Success@1"]]
-    assert [row[1] for row in compared] == ["a", "b", "c"]
-    assert compared[1][-2:] == ["0.2500", "4/2/0"]  # p 2/16, twice that by Holm
-    assert compared[2][-2:] == ["1.0000", "0/5/1"]  # topic 6, which c lacks, is a tie at 0
-    assert "Holm over the 2 compared; over topics, seed 3" in out
-    value = json.loads(output.read_text(encoding="utf-8"))
-    assert [(found["system"], found["measure"], found["p"]) for found in value["comparisons"][:2]] == [
-        ("b", "Success@1", 0.125),
-        ("c", "Success@1", 1.0),
-    ]
-    lines = deltas.read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 1 + 2 * 2 * 6
-    assert "6\tc\ta\tSuccess@1\t0.0\t0.0\t0.0" in lines
-
-
-def test_the_same_seed_prints_the_same(
-    three_runs: list[object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    printed = [table(capsys, *three_runs, "--baseline", tmp_path / "a.trec")[1] for _ in range(2)]
-    assert printed[0] == printed[1]
-    assert "less a" in printed[0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--baseline", "d"], "baseline 'd': no such system in the table; its systems are a, b, c"),
-        (["--deltas", "d.tsv"], "name it with --baseline"),
-        (["--baseline", "a", "--deltas", "d.txt"], "--deltas d.txt: must end in .tsv or .jsonl"),
-        (["--baseline", "a", "--permutations", "0"], "permutations is 0; it must be at least 1"),
-    ],
-)
-def test_comparisons_that_cannot_be(three_runs: list[object], arguments: list[str], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        main([*map(str, three_runs), *arguments])
-
-
-def test_a_baseline_alone_is_told(three_runs: list[object], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="needs other runs to compare it with"):
-        main(["--run", str(tmp_path / "a.trec"), *map(str, three_runs[4:]), "--baseline", "a"])

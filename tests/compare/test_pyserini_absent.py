@@ -11,7 +11,7 @@ import pytest
 
 from seal_ir import pyserini_plugin
 from seal_ir.baselines.bm25.__main__ import main as bm25_main
-from seal_ir.baselines.bm25.lucene_index import Source, check_source
+from seal_ir.baselines.lucene_index import Source, check_source
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.search.bm25 import ABOUT, Bm25Config
 from tests.helpers import tiny

@@ -49,3 +49,8 @@ def refused(directory: Path) -> str:
     assert "\n" not in str(error.value)
     assert "python -m seal_ir.index" in str(error.value)
     return str(error.value)
+
+
+def ids(directory: Path) -> list[str]:
+    index = Index(directory)
+    return [index.docid(number) for number in range(index.n_documents)]

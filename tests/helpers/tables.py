@@ -57,3 +57,7 @@ def write_table(folder: Path, text: str, name: str = "two") -> Path:
     path = folder / f"{name}.toml"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def arguments(tmp_path: Path, text: str, *more: object) -> list[object]:
+    return ["--table", write_table(tmp_path, text), "--output", tmp_path / "results", *more]

@@ -17,6 +17,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from seal_ir.formats.collections.collection import Collection
 from seal_ir.records import Document
 from tests.helpers import tiny
 
@@ -112,3 +113,7 @@ def _save_tokenizer(folder: Path) -> None:
         tokenizer_object=tokenizer, **{f"{name}_token": token for name, token in names}
     ).save_pretrained(folder)
     (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in vocabulary), encoding="utf-8")
+
+
+def collection(folder: Path, documents: list[Document] = DOCUMENTS) -> Collection:
+    return Collection("JsonCollection", write_collection(folder / "docs.jsonl", documents))

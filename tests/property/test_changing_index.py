@@ -30,10 +30,10 @@ from seal_ir.records import Document
 from seal_ir.search.searcher import SealSearcher
 from tests.helpers import tiny
 from tests.helpers.examples import examples
+from tests.helpers.filtered import QUERIES, compare_whole, compare_within
 from tests.helpers.indexes import content
 
 IDS = [f"d{number}" for number in range(9)]
-QUERIES = ["what is the capital of Japan", "the whale </s>"]
 TEXTS = [*tiny.SENTENCES, tiny.LITERAL, "", "Paris", "the capital of the sea", "two  spaces"]
 OF_TEXTS = st.sampled_from(TEXTS)
 DOCUMENTS = st.builds(
@@ -51,6 +51,7 @@ DOCUMENTS = st.builds(
     st.sampled_from(["", "city", "sea life"]),
     st.integers(0, 2),
 )
+Hits = dict[str, list[tuple[str, float]]]
 LISTS = st.lists(DOCUMENTS, min_size=1, max_size=4, unique_by=lambda document: document.id)
 
 
@@ -65,13 +66,16 @@ class ChangingIndex(RuleBasedStateMachine):
         self.committed: dict[str, Document] = {}
         self.is_compared = True
         self.generator = tiny.generator()
+        self.reader: SealSearcher | None = None  # that stays open
+        self.seen: Hits = {}  # by the reader, when it was last refreshed
 
     @initialize(
         engine=st.sampled_from(["native", "sdsl"]),
         max_tokens=st.sampled_from([120, 1 << 30]),
         is_tiered=st.booleans(),
+        documents=st.just([]) | LISTS,
     )
-    def begin(self, engine: str, max_tokens: int, is_tiered: bool) -> None:
+    def begin(self, engine: str, max_tokens: int, is_tiered: bool, documents: list[Document]) -> None:
         self.options = BuildOptions(
             engine=EngineSpec(engine),
             max_segment_tokens=max_tokens,
@@ -87,6 +91,9 @@ class ChangingIndex(RuleBasedStateMachine):
         for patched in self.patches:
             patched.start()
         self.writer = self.opened()
+        if documents:
+            self.add(documents)
+            self.commit(None, set(IDS[:5]), is_refreshed=True)
 
     def opened(self) -> SealIndexer:
         return SealIndexer(self.directory, tiny.tokenizer(), options=self.options)
@@ -130,8 +137,12 @@ class ChangingIndex(RuleBasedStateMachine):
         for docid in docids:
             self.now.pop(docid, None)
 
-    @rule(n_segments=st.none() | st.integers(1, 3))
-    def commit(self, n_segments: int | None) -> None:
+    @rule(
+        n_segments=st.none() | st.integers(1, 3),
+        docids=st.sets(st.sampled_from(IDS), min_size=4),
+        is_refreshed=st.sampled_from([True, True, False]),
+    )
+    def commit(self, n_segments: int | None, docids: set[str], is_refreshed: bool) -> None:
         call = self.writer.commit if n_segments is None else lambda: self.writer.merge(n_segments)
         if not self.now and self.committed:
             with pytest.raises(InputError, match="an index holds at least one"):
@@ -147,6 +158,10 @@ class ChangingIndex(RuleBasedStateMachine):
             segments = self.writer.manifest.segments
             assert len(segments) <= n_segments
             assert not any(segment.deleted for segment in segments)
+        if self.committed:
+            self.search_within(docids)
+            if is_refreshed:
+                self.refresh()
 
     @rule(is_whole=st.booleans())
     def reopen(self, is_whole: bool) -> None:
@@ -163,6 +178,31 @@ class ChangingIndex(RuleBasedStateMachine):
             self.now = dict(self.committed)
         assert not (self.directory / LOCK).exists()
         self.writer = self.opened()
+
+    def refresh(self) -> None:
+        """A reader that stays open answers as it did until it is refreshed, then like a new one."""
+        new = SealSearcher(self.directory, self.generator)
+        if self.reader is None:
+            self.reader = SealSearcher(self.directory, self.generator)
+        else:
+            assert hits_of(self.reader) == self.seen
+            is_old = self.reader.index.manifest != new.index.manifest
+            assert self.reader.refresh() == is_old
+        self.seen = hits_of(self.reader)
+        assert self.seen == hits_of(new)
+        assert self.reader.num_docs == len(self.committed)
+
+    def search_within(self, docids: set[str]) -> None:
+        """Some documents by their ids, and a fresh index of these."""
+        allowed = [document for docid, document in self.committed.items() if docid in docids]
+        searcher = SealSearcher(self.directory, self.generator)
+        within = searcher.make_filter(docids, counts="filter", missing="skip")
+        whole = searcher.make_filter([document.id for document in allowed])
+        assert within.n_documents == whole.n_documents == len(allowed)
+        if allowed:
+            alone = SealSearcher(self.fresh(allowed).directory, self.generator)
+            compare_within(searcher, within, alone)
+            compare_whole(searcher, whole, alone)
 
     @precondition(lambda self: not self.is_compared)
     @invariant()
@@ -219,6 +259,12 @@ class ChangingIndex(RuleBasedStateMachine):
             for patched in self.patches:
                 patched.stop()
         shutil.rmtree(self.folder)
+
+
+def hits_of(searcher: SealSearcher) -> Hits:
+    """Ids and scores for each query; numbers of documents are those of a generation."""
+    found = searcher.batch_search(QUERIES, QUERIES, k=20)
+    return {query: [(hit.docid, hit.score) for hit in found[query]] for query in QUERIES}
 
 
 def same_rows(index: Index, fresh: Index) -> None:

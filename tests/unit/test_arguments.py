@@ -20,6 +20,7 @@ from seal_ir.records import Document, Hit, QueryKeys
 from seal_ir.search.searcher import SealSearcher
 from tests.helpers import tiny
 
+Entries = dict[str, Callable[[Any], Any]]
 QUERIES = ["the capital of Japan", "the highest mountain", "where does a whale live"]
 QIDS = ["q2", "q0", "q1"]
 PERMUTED = pd.DataFrame({"query": QUERIES, "qid": QIDS}, index=[2, 0, 1])
@@ -70,7 +71,8 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> SealSearcher:
     return SealSearcher(directory, tiny.generator(), preset="paper")
 
 
-def entries(searcher: SealSearcher) -> dict[str, Callable[[Any], Any]]:
+@pytest.fixture(scope="module")
+def entries(searcher: SealSearcher) -> Entries:
     """Every public entry that takes several texts, and what it gives for them, comparable."""
     keys = searcher.decode(QUERIES)
     return {
@@ -86,14 +88,22 @@ def entries(searcher: SealSearcher) -> dict[str, Callable[[Any], Any]]:
 ENTRIES = ("batch_search", "ids of batch_search", "decode", "decode_counted", "rescore", "batch_doc")
 
 
+VALUES = {entry: ["d1", "none", "d6"] if entry == "batch_doc" else QUERIES for entry in ENTRIES}
+
+
+@pytest.fixture(scope="module")
+def expected(entries: Entries) -> dict[str, Any]:
+    """What each entry gives for lists."""
+    return {entry: entries[entry](VALUES[entry]) for entry in ENTRIES}
+
+
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("holder", HOLDERS)
-def test_i1_queries_in_any_container_go_by_position(searcher: SealSearcher, entry: str, holder: str) -> None:
-    values = ["d1", "none", "d6"] if entry == "batch_doc" else QUERIES
-    ask = entries(searcher)[entry]
-    expected = ask(values)
-    assert ask(HOLDERS[holder](values)) == expected
-    assert len(expected) == (2 if entry == "batch_doc" else 3)
+def test_i1_queries_in_any_container_go_by_position(
+    entries: Entries, expected: dict[str, Any], entry: str, holder: str
+) -> None:
+    assert entries[entry](HOLDERS[holder](VALUES[entry])) == expected[entry]
+    assert len(expected[entry]) == (2 if entry == "batch_doc" else 3)
 
 
 def test_i1_a_permuted_frame_gives_each_query_its_own_hits(searcher: SealSearcher) -> None:
@@ -105,24 +115,24 @@ def test_i1_a_permuted_frame_gives_each_query_its_own_hits(searcher: SealSearche
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("value", NO_TEXTS)
 def test_i1_what_is_no_text_is_refused_with_its_place_and_value(
-    searcher: SealSearcher, entry: str, value: str
+    entries: Entries, entry: str, value: str
 ) -> None:
     given, told = NO_TEXTS[value]
     if entry == "ids of batch_search" and value == "an integer":
         return  # Pyserini makes integers of ids: see below
     with pytest.raises(ArgumentError, match=rf"^(queries|qids|docids)\[1\] is {told}") as raised:
-        entries(searcher)[entry](["d1", given, "d6"])
+        entries[entry](["d1", given, "d6"])
     assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("holder", NO_HOLDERS)
-def test_i1_what_holds_no_texts_in_order_is_refused(searcher: SealSearcher, entry: str, holder: str) -> None:
+def test_i1_what_holds_no_texts_in_order_is_refused(entries: Entries, entry: str, holder: str) -> None:
     given, told = NO_HOLDERS[holder]
     if entry == "ids of batch_search" and given is None:
         told = "need as many distinct ids, not 0"
     with pytest.raises(ArgumentError, match=rf"^(queries|qids|docids|3 queries) .*{told}"):
-        entries(searcher)[entry](given)
+        entries[entry](given)
 
 
 @pytest.mark.parametrize("value", NO_TEXTS)

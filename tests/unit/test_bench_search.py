@@ -91,6 +91,21 @@ def test_bench_search_tells_what_it_needs(tmp_path: Path) -> None:
     assert index_like(tmp_path / "index", theirs.manifest.segments[0].engine) == other
 
 
+def test_an_index_is_cut_into_segments_of_the_same_documents(tmp_path: Path) -> None:
+    from tests.bench.cut_indexes import cut
+
+    tiny.build(tmp_path / "index")
+    whole = Index(tmp_path / "index")
+    n = len(whole.manifest.segments)
+    assert cut(tmp_path / "index", n) == tmp_path / "index"
+    made = cut(tmp_path / "index", n + 2)
+    parts = Index(made)
+    assert len(parts.manifest.segments) == n + 2
+    assert parts.documents(range(7)) == whole.documents(range(7))
+    assert cut(tmp_path / "index", n + 2) == made
+    assert cut(made, n + 2) == made
+
+
 def test_the_published_configuration_answers_as_our_sdsl_engine_does(tmp_path: Path) -> None:
     from seal_ir import _sdsl
     from tests.bench.search_indexes import build_published, index_like, use_published_engine

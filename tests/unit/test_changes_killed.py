@@ -13,7 +13,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -25,9 +27,11 @@ from tests.helpers import tiny
 from tests.helpers.commands import ROOT
 from tests.helpers.indexes import content
 
+PHASES = [("append", 0.01), ("update", 0.01), ("commit", 0.1), ("merge", 0.2)]  # seconds that each may take
 KILLS = int(os.environ.get("SEAL_IR_KILLS", "20"))
-# Appends, updates, deletes, merges and commits without end; says in front of each commit what it is to hold,
-# and behind it that it is done. Fsync is slow and proves nothing about a process that dies.
+# Appends, updates, deletes, commits and merges without end. Says what it is about to do, in front of each
+# commit also what it is to hold, and behind it that it is done. Fsync is slow and proves nothing about a
+# process that dies.
 ENDLESS = """
 import json, os, random, sys
 from pathlib import Path
@@ -42,18 +46,23 @@ index = Index(directory)
 held = {d.id: d.text for d in index.documents(range(index.n_documents))}
 with SealIndexer(directory) as writer:
     for turn in range(100_000):
-        names = [f"{chance.randrange(40)}" for _ in range(chance.randrange(1, 6))]
-        new = [Document(name, "", f"the sea {chance.randrange(99)}") for name in dict.fromkeys(names)]
-        writer.add(new, "last")
-        for document in new:
+        names = dict.fromkeys(f"{chance.randrange(200)}" for _ in range(chance.choice((2, 5, 100))))
+        new = [Document(name, "", f"the sea {chance.randrange(99)}") for name in names]
+        known = [document for document in new if document.id in held]
+        print("append", flush=True)
+        writer.add([document for document in new if document.id not in held])
+        print("update", flush=True)
+        writer.update(known)
+        for document in [*(document for document in new if document.id not in held), *known]:
             held.pop(document.id, None)
             held[document.id] = document.text
-        gone = chance.sample(sorted(held), min(2, len(held) - 1))
+        gone = chance.sample(sorted(held), min(20, len(held) - 1))
         writer.delete(gone)
         for name in gone:
             del held[name]
-        print(json.dumps([list(held), list(held.values())]), flush=True)
-        if turn % 4 == 3:
+        action = "merge" if turn % 4 == 3 else "commit"
+        print(json.dumps([action, list(held), list(held.values())]), flush=True)
+        if action == "merge":
             writer.merge(chance.randrange(1, 3))
         else:
             writer.commit()
@@ -81,17 +90,33 @@ def held_by(directory: Path) -> list[list[str]]:
     return [[document.id for document in documents], [document.text for document in documents]]
 
 
-def killed_writer(directory: Path, seed: int, seconds: float) -> list[str]:
-    """What a writer has said when it was killed some time after its first commit had begun."""
+def killed_writer(directory: Path, seed: int, phase: str, seconds: float) -> list[str]:
+    """What a writer has said when it was killed some time after it had begun a phase."""
     command = [sys.executable, "-c", ENDLESS, str(directory), str(seed)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, text=True) as process:
         assert process.stdout is not None
         said = [process.stdout.readline()]
+        while phase not in said[-1]:
+            said.append(process.stdout.readline())
         time.sleep(seconds)
         process.kill()
         said += process.stdout.readlines()
     assert process.returncode == -signal.SIGKILL
     return [line.strip() for line in said]
+
+
+class Killed(NamedTuple):
+    """What a killed writer had said.
+
+    Attributes:
+        doing: what it was about, "append", "update", "commit" or "merge"; "" between two of them.
+        done: what its last finished commit holds, ids and texts; None where it finished none.
+        begun: what a commit that was under way is to hold; None where none was.
+    """
+
+    doing: str
+    done: list[list[str]] | None
+    begun: list[list[str]] | None
 
 
 @pytest.mark.slow
@@ -101,31 +126,36 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
         writer.add(tiny.DOCUMENTS)
     chance = random.Random(0)
     committed = held_by(directory)
-    n_during = n_debris = 0
+    n_debris, doing = 0, Counter[str]()
     for seed in range(KILLS):
-        said = killed_writer(directory, seed, chance.random() * 0.6)
-        lines = said if said[-1] == "done" or said[-1].endswith("]]") else said[:-1]  # a line cut short
+        phase, most = PHASES[seed % len(PHASES)]
+        killed = understood(killed_writer(directory, seed, phase, chance.random() * most))
         n_debris += (directory / ".building").exists()
         now = held_by(directory)
-        done = [before for before, after in zip(lines, lines[1:], strict=False) if after == "done"]
-        allowed = [done[-1] if done else None, lines[-1] if lines[-1] != "done" else None]
-        promised = [parsed(line) for line in allowed if line is not None] or [committed]
-        assert now in [*promised, *([] if done else [committed])]
-        n_during += lines[-1] != "done"
+        assert now in (killed.done or committed, killed.begun)
+        doing[killed.doing] += 1
         committed = now
-    assert n_during > KILLS // 5  # killed in the middle of a commit
+    assert doing["commit"] + doing["merge"] > KILLS // 5
+    assert doing["append"] + doing["update"] > 0
+    assert KILLS < 100 or min(doing[phase] for phase, _ in PHASES) > KILLS // 50
     assert n_debris > KILLS // 5
     verify_index(directory, lambda told: None, None)
     with SealIndexer(directory) as writer:
         writer.add([tiny.DOCUMENTS[0]._replace(id="last")])
     assert held_by(directory)[0] == [*committed[0], "last"]
     assert set(content(directory)) == {*read_manifest(directory).files, MANIFEST}
+    print(f"{KILLS} kills while it did: {dict(doing)}; {n_debris} left something to clear")
 
 
-def parsed(line: str) -> list[list[str]]:
-
-    ids, texts = json.loads(line)
-    return [ids, texts]
+def understood(said: list[str]) -> Killed:
+    """A last line that was cut short had said nothing yet."""
+    states = [json.loads(line) for line in said if line.startswith("[") and line.endswith("]]")]
+    n_done = said.count("done")
+    begun = states[n_done:]  # one, if any
+    whole = [line for line in said if line in ("append", "update", "done") or line.endswith("]]")]
+    doing = begun[0][0] if begun else whole[-1]
+    done = states[n_done - 1][1:] if n_done else None
+    return Killed("" if doing == "done" else doing, done, begun[0][1:] if begun else None)
 
 
 @pytest.mark.slow

@@ -275,7 +275,7 @@ def test_i15_all_options_of_the_installed_pyserini_are_known(name: str, module: 
     assert not theirs - ours
 
 
-@pytest.mark.parametrize("command", ["index", "search"])
+@pytest.mark.parametrize("command", ["index", "search", "server"])
 def test_the_page_of_a_command_names_every_option(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (PACKAGE.parent / "docs" / f"{command}.md").read_text(encoding="utf-8")
     actions = [a for a in parser_of(command, monkeypatch)._actions if a.help != argparse.SUPPRESS]

@@ -8,7 +8,7 @@ import torch
 from seal_ir.errors import UsageError
 from seal_ir.lm import device as devices
 from seal_ir.lm import load as pretrained
-from seal_ir.lm.device import chosen_device, fastest_dtype
+from seal_ir.lm.device import chosen_device, fastest_dtype, told_place
 from seal_ir.lm.load import load_generator
 from tests.helpers import tiny
 
@@ -42,7 +42,7 @@ def test_a_model_has_the_precision_asked_for_and_float32_unasked(
     monkeypatch.setattr(pretrained, "wire", spied)
     generator = load_generator(folder, device="cpu", dtype=asked)
     assert loaded == [expected]
-    assert generator.where == f"on cpu in {expected}".replace("torch.", "")
+    assert told_place(generator) == f"on cpu in {expected}".replace("torch.", "")
 
 
 @pytest.mark.parametrize(

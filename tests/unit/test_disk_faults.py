@@ -232,3 +232,15 @@ def test_converting_a_checkpoint_clears_what_a_killed_one_left(tmp_path: Path) -
     assert other.is_dir()
     assert not (tmp_path / "model").exists()
     shutil.rmtree(other)
+
+
+def test_a_full_disk_spoils_no_cache_of_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the helper: Python 3.11 writes what fits, and fails on it whenever the module is imported later."""
+    (tmp_path / "imported_late.py").write_text(f"x = {list(range(3000))}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    with full(1000):
+        import imported_late  # type: ignore[import-not-found]
+    assert imported_late.x[-1] == 2999
+    assert list(tmp_path.rglob("*.pyc")) == []
+    assert sys.dont_write_bytecode is False

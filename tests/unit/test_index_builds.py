@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from seal_ir.errors import IndexDirError, InputError, UsageError
-from seal_ir.index import builder, documents, engine
+from seal_ir.index import builder, document_writing, engine
 from seal_ir.index.engine import EngineSpec
 from seal_ir.index.manifest import MANIFEST, read_manifest
 from seal_ir.index.reader import Index
@@ -127,7 +127,7 @@ def test_d7_a_full_disk(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(documents, "TableWriter", full)
+        patch.setattr(document_writing, "TableWriter", full)
         with pytest.raises(IndexDirError, match="cannot write the index: No space left on device"):
             tiny.build(directory)
     for fault, told in ((lost, "is the disk full"), (memory, "not enough memory")):

@@ -12,7 +12,8 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from seal_ir.errors import InputError
-from seal_ir.index.documents import DocumentTable, DocumentWriter
+from seal_ir.index.document_writing import DocumentWriter
+from seal_ir.index.documents import DocumentTable
 from seal_ir.index.reader import Index
 from seal_ir.records import Document
 from seal_ir.text.symbols import BOUNDARY, TITLE_END, stream

@@ -18,40 +18,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seal_ir.errors import IndexDirError, InputError, UsageError
+from seal_ir.errors import IndexDirError, InputError
 from seal_ir.extensions import SDSL
-from seal_ir.formats.io.resolve import Places
 from seal_ir.index import generations, opening
 from seal_ir.index.directory import LOCK, WORKING
 from seal_ir.index.engine import EngineSpec
 from seal_ir.index.manifest import MANIFEST, read_manifest
 from seal_ir.index.reader import Index
-from seal_ir.index.registry import find_index
 from seal_ir.index.verify import verify_index
-from seal_ir.records import Document
 from tests.helpers import tiny
 from tests.helpers.commands import ROOT
+from tests.helpers.generations import N_DOCUMENTS, check_whole, collection
 from tests.helpers.indexes import NEW, content, refused
 
-N_OPENS, N_DOCUMENTS = 1000, 60
+N_OPENS = 1000
 FROZEN = Path(__file__).parents[1] / "data" / "index_v2_native"
-
-
-def collection(name: str) -> list[Document]:
-    """Sixty documents that say whose they are in their ids, titles and texts."""
-    return [
-        Document(f"{name}{i}", name, f"{name} says: {tiny.SENTENCES[i % len(tiny.SENTENCES)]} {i}", None)
-        for i in range(N_DOCUMENTS)
-    ]
-
-
-def check_whole(index: Index) -> str:
-    """The name of the one collection that an index holds."""
-    documents = index.documents(range(N_DOCUMENTS))
-    (name,) = {document.title for document in documents}
-    assert documents == collection(name)
-    assert [index.number(document.id) for document in documents] == list(range(N_DOCUMENTS))
-    return name
 
 
 @pytest.fixture
@@ -64,7 +45,7 @@ REBUILD = """
 import itertools, sys
 from pathlib import Path
 from tests.helpers import tiny
-from tests.unit.test_index_generations import collection
+from tests.helpers.generations import collection
 print("ready", flush=True)
 for name in itertools.cycle("ba"):
     tiny.build(Path(sys.argv[1]), collection(name), store_raw=True, max_segment_tokens=600)
@@ -286,15 +267,6 @@ def test_an_index_of_an_earlier_format_is_replaced_whole(tmp_path: Path) -> None
     assert again.documents(range(4)) == documents
 
 
-def test_what_is_not_of_an_index_stays_beside_it(directory: Path) -> None:
-    (directory / "README").write_text("mine")
-    (directory / "segment-notes").mkdir()
-    tiny.build(directory, NEW)
-    names = {*read_manifest(directory).files, MANIFEST, "README"}
-    assert set(content(directory)) == names
-    assert (directory / "segment-notes").is_dir()
-
-
 def test_a_failed_build_keeps_an_index_whose_manifest_cannot_be_read(directory: Path) -> None:
     (directory / MANIFEST).write_text("{")
     before = content(directory)
@@ -362,58 +334,6 @@ def test_j9_an_interrupted_first_build_says_that_it_is_incomplete(tmp_path: Path
         verify_index(directory, print)
     tiny.build(directory, NEW)  # leftovers do not block, and are gone
     assert set(content(directory)) == {*read_manifest(directory).files, MANIFEST}
-
-
-@pytest.mark.parametrize("kind", ["file", "folder", "link"])
-@pytest.mark.parametrize("name", [WORKING, "segment-000007-0123456789ab", "tokenizer.01234567.json"])
-def test_leftovers_do_not_block_whatever_they_are(directory: Path, name: str, kind: str) -> None:
-    (directory.parent / "elsewhere").mkdir()
-    (directory.parent / "elsewhere" / "precious").touch()
-    if kind == "file":
-        (directory / name).touch()
-    elif kind == "folder":
-        (directory / name / "below").mkdir(parents=True)
-    else:
-        (directory / name).symlink_to(directory.parent / "elsewhere")
-    assert check_whole(Index(directory)) == "a"  # a reader neither minds nor removes them
-    assert os.path.lexists(directory / name)
-    tiny.build(directory, collection("b"))
-    assert set(content(directory)) == {*read_manifest(directory).files, MANIFEST}
-    assert not os.path.lexists(directory / name)
-    assert (directory.parent / "elsewhere" / "precious").exists()
-
-
-def test_an_interrupted_first_build_of_an_earlier_version(tmp_path: Path) -> None:
-    shutil.copytree(FROZEN, tmp_path / ".index.building")
-    (tmp_path / ".index.lock").touch()
-    assert "index: incomplete, its first build was interrupted; run the same" in refused(tmp_path / "index")
-    tiny.build(tmp_path / "index", NEW)
-    assert [path.name for path in tmp_path.iterdir()] == ["index"]
-
-
-def test_death_between_the_renames_of_an_earlier_version_is_explained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By a bare name, too, which could be that of a registered index."""
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(FROZEN, ".index.old")
-    shutil.copytree(FROZEN, ".index.building")
-    told = refused(find_index("index", Places.from_environment()))
-    assert "index: a build was killed while it replaced this index, which is whole in .index.old;" in told
-    assert "rename that to index, or build again" in told
-    Path(".index.old").rename("index")
-    assert Index("index").n_documents == 4
-
-
-def test_a_folder_of_others_that_looks_like_debris_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / ".index.building").mkdir()
-    (tmp_path / ".index.building" / "vectors").touch()
-    tiny.build(tmp_path / "index", NEW)
-    assert (tmp_path / ".index.building" / "vectors").exists()
-    folder = tiny.save_tokenizer(tmp_path / "model")  # a tokenizer.json alone: a model's, not an old index's
-    with pytest.raises(UsageError, match="holds files that are not an index"):
-        tiny.build(folder)
-    assert list(content(folder)) == ["tokenizer.json"]
 
 
 def test_the_sdsl_engine_never_sees_a_file_that_was_not_compared(

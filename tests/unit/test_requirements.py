@@ -7,6 +7,7 @@ import pytest
 from tests.helpers.requirements import PAGE, entries, explained, labelled, written
 
 LABELS = entries(PAGE.read_text(encoding="utf-8"))
+TESTS, EXPLAINED = labelled(LABELS), explained()
 SECTIONS = {"A": 22, "B": 17, "C": 14, "D": 14, "E": 9, "F": 7, "I": 20, "J": 9}
 
 
@@ -16,7 +17,7 @@ def test_the_page_lists_every_entry_once() -> None:
 
 @pytest.mark.parametrize("label", LABELS)
 def test_an_entry_has_a_test_or_a_sentence_in_limits(label: str) -> None:
-    assert labelled(LABELS)[label] or label in explained()
+    assert TESTS[label] or label in EXPLAINED
 
 
 def test_the_page_is_what_the_program_writes() -> None:

@@ -22,7 +22,8 @@ from seal_ir.rank.ranker import Streams, rank
 from seal_ir.records import Document, QueryKeys
 from seal_ir.train.__main__ import main
 from seal_ir.train.fit.stream import collation
-from seal_ir.train.rank.evidence import Evidence, Weighing, gather
+from seal_ir.train.rank import rounds as rounds_module
+from seal_ir.train.rank.evidence import Evidence, gather
 from seal_ir.train.rank.loss import RankLoss
 from seal_ir.train.rank.options import RankOptions
 from seal_ir.train.rank.questions import QuestionSources, RankQuestion, read_questions
@@ -99,10 +100,10 @@ def made(folder: Path, model: Path, config: SearchConfig, options: RankOptions) 
     rounds = Rounds(questions, opened, config, options, lambda: generator)
     step = rounds.step(0)
     collate = collation(generator, network, torch.float32, 1024)
-    weighing = Weighing.of(config.rank, opened.n_tokens)
-    return RankLoss(network, 0.1, options, weighing), step, collate(step.groups)
+    return RankLoss(network, 0.1, options), step, collate(step.groups)
 
 
+@pytest.mark.parametrize("small_share", [0.0, 1.0])
 @pytest.mark.parametrize("family", ["llama", "bart"])
 @pytest.mark.parametrize(
     "settings",
@@ -115,9 +116,9 @@ def made(folder: Path, model: Path, config: SearchConfig, options: RankOptions) 
     ids=["trust", "scale", "titles", "no unigrams"],
 )
 def test_the_score_that_is_trained_is_that_of_the_ranker(
-    index: Path, fitted: dict[str, Path], family: str, settings: SearchConfig
+    index: Path, fitted: dict[str, Path], family: str, settings: SearchConfig, small_share: float
 ) -> None:
-    options = RankOptions(questions=4, refresh=1, keys=1000, hits=5)
+    options = RankOptions(questions=4, refresh=1, keys=1000, hits=5, small_share=small_share)
     loss, step, inputs = made(index, fitted[family], settings, options)
     labels = inputs.pop("target")
     with torch.no_grad():
@@ -128,6 +129,24 @@ def test_the_score_that_is_trained_is_that_of_the_ranker(
             assert len(item.keys) > 0
             assert item.evidence.scores.max() > 0
             np.testing.assert_allclose(found, item.evidence.scores, rtol=1e-5, atol=1e-5)
+
+
+def test_small_steps_are_within_few_documents_and_count_there(
+    index: Path, fitted: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds_module, "_SMALL", (5, 5))
+    whole = Index(index)
+    options = RankOptions(questions=2, refresh=1, small_share=1.0)
+    _, step, _ = made(index, fitted["llama"], CONFIG, options)
+    (documents,) = {tuple(item.evidence.documents.tolist()) for item in step.items.of_step}
+    for item in step.items.of_step:
+        known = item.evidence
+        assert known.positive.sum() == 1
+        assert len(documents) <= 5 < whole.n_documents
+        assert known.weighing.n_tokens < whole.n_tokens
+        counts = [sum(hi - lo for lo, hi in whole.find(key.symbols)) for key in known.keys]
+        assert all(key.count <= count for key, count in zip(known.keys, counts, strict=True))
+        assert any(key.count < count for key, count in zip(known.keys, counts, strict=True))
 
 
 def test_the_first_step_alone_leaves_the_weights_of_n_grams_as_they_are(
@@ -168,7 +187,7 @@ def test_gradients_are_the_differences_of_the_exact_score(
     places = {int(symbol): i for i, symbol in enumerate(keys.unigrams.symbols)}
     unigrams = keys.unigrams.logprobs[[places[int(symbol)] for symbol in known.tokens]]
     parts = torch.cat([logprobs, torch.from_numpy(unigrams)]).requires_grad_()
-    found = scores(known, Weighing.of(config, opened.n_tokens), parts)
+    found = scores(known, parts)
     shares = np.random.default_rng(0).random(opened.n_documents)  # of each document in what is compared
     (gradient,) = torch.autograd.grad((found * torch.from_numpy(shares)).sum(), parts)
     step, compared = 1e-6, 0
@@ -247,7 +266,7 @@ def _collection(folder: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft's
-@pytest.mark.parametrize("lora", [(), ("--lora", 4)])
+@pytest.mark.parametrize("lora", [(), ("--lora", 4), ("--small-share", 0.5)])
 def test_a_resumed_run_ends_where_an_unbroken_one(
     train: Train, tmp_path: Path, lora: tuple[Any, ...]
 ) -> None:

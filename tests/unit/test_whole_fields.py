@@ -17,9 +17,9 @@ from seal_ir.encode.encoder import SealQueryEncoder
 from seal_ir.errors import UsageError
 from seal_ir.index import engine
 from seal_ir.index.reader import Index
-from seal_ir.index.value_lengths import fitted, left_out
 from seal_ir.keys.provenance import KeyProvenance
 from seal_ir.records import Document
+from seal_ir.search.model import fitted, left_out
 from seal_ir.text.symbols import to_symbols
 from tests.helpers import tiny
 

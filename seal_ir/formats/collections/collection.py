@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.collections.kinds import KINDS, kind_named
+from seal_ir.formats.collections.kinds import KINDS, kind_and_source
 from seal_ir.formats.collections.passages import TEXT_KEYS, Record
 from seal_ir.formats.collections.stored import StoredFields
 from seal_ir.formats.io.files import iter_lines, shown
 from seal_ir.formats.io.jsonlines import Malformed
+from seal_ir.formats.io.watched import fraction_read, watched
 from seal_ir.records import Document
 
 Duplicates = Literal["error", "first", "last"]
@@ -101,7 +102,7 @@ DEFAULTS = ReadOptions()
 class Collection:
     """The documents below a path, in the order of the sorted files; each iteration reads them from disk anew.
 
-    For `HFDataset` the path may be a name on the hub; see `hub`.
+    For `HFDataset`, `LuceneIndex` and `ir_datasets` the path may be a name; `ir_datasets:NAME` needs none.
 
     A pass holds the ids it has seen (about 100 bytes a document), never the documents. A record is
     malformed, else excluded, else a duplicate, else empty (all fields are white space), else indexed.
@@ -115,8 +116,8 @@ class Collection:
         missing_ids: how many of `include_ids` the last complete pass did not meet.
     """
 
-    def __init__(self, kind: str, path: Path, options: ReadOptions = DEFAULTS) -> None:
-        kind = kind_named(kind)
+    def __init__(self, kind: str, path: Path | None, options: ReadOptions = DEFAULTS) -> None:
+        kind, path = kind_and_source(kind, path)
         if options.fields and not KINDS[kind].is_json:
             raise UsageError(f"{kind} has no further fields such as {shown(options.fields[0])}; JSON has")
         if options.stored and not KINDS[kind].is_json:
@@ -125,6 +126,7 @@ class Collection:
             )
         self.kind = kind
         self.paths, self.note = KINDS[kind].find(path)
+        self._watched = watched(self.paths)
         self.empty_ids: list[str] = []
         self.faults: list[str] = []
         self.missing_ids = 0
@@ -141,6 +143,10 @@ class Collection:
         if self._counts is None:
             raise ValueError("a collection has counts only after a complete pass over it")
         return self._counts
+
+    def fraction_read(self) -> float | None:
+        """How much of its bytes the pass that goes on has read, from 0 to 1; None where that is not known."""
+        return fraction_read(self._watched)
 
     def __iter__(self) -> Iterator[Document]:
         """Documents to index, one at a time.
@@ -174,7 +180,8 @@ class Collection:
 
     def _records(self) -> Iterator[tuple[Path, int, Record]]:
         kind, options = KINDS[self.kind], self._options
-        for path in self.paths:
+        self._watched = watched(self.paths)
+        for path in self._watched:
             asked = {"keep_raw": options.keep_raw, "fields": options.fields, "stored": options.stored}
             for line, record in kind.records(path, **asked):
                 yield path, line, record

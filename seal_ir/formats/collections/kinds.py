@@ -9,9 +9,12 @@ from typing import Any, NamedTuple
 
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.hub import find_dataset, read_dataset
+from seal_ir.formats.collections.ir_datasets import find_ir_dataset, read_ir_dataset
+from seal_ir.formats.collections.lucene import find_lucene, read_lucene
 from seal_ir.formats.collections.passages import Record, read_dpr_tsv, read_json, read_tsv
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.folders import DocumentFiles, find_documents
+from seal_ir.formats.io.ir_datasets_access import dataset_name, is_ir_dataset
 
 
 class Kind(NamedTuple):
@@ -38,11 +41,34 @@ KINDS = {
     "TsvCollection": Kind(partial(find_documents, suffixes=(".tsv",)), read_tsv),
     "DprTsvCollection": Kind(partial(find_documents, suffixes=(".tsv",)), read_dpr_tsv),
     "HFDataset": Kind(find_dataset, read_dataset, is_json=True),
+    "LuceneIndex": Kind(find_lucene, read_lucene, is_json=True),
+    "ir_datasets": Kind(find_ir_dataset, read_ir_dataset, is_json=True),
 }
 
 # Pyserini's names of collections whose records are those of a JsonCollection.
 _ALSO_JSON = ("BeirFlatCollection", "BeirMultifieldCollection", "MrTyDiCollection")
 ALIASES = dict.fromkeys(_ALSO_JSON, "JsonCollection")
+
+
+def names_source(name: str) -> bool:
+    """Whether what `--collection` names says what to read as well: `ir_datasets:NAME`."""
+    return is_ir_dataset(name)
+
+
+def kind_and_source(name: str, path: Path | None) -> tuple[str, Path]:
+    """The kind that is meant, and what to read.
+
+    Raises:
+        UsageError: no such kind; nothing to read is named, or twice.
+    """
+    if names_source(name):
+        if path is not None:
+            raise UsageError(f"{name} says what to read; leave out {shown(str(path))}")
+        return "ir_datasets", Path(dataset_name(name))
+    kind = kind_named(name)
+    if path is None:
+        raise UsageError(f"{kind} needs what to read: a file or folder, or a name")
+    return kind, path
 
 
 def kind_named(name: str) -> str:

@@ -126,7 +126,7 @@ def rereadable(path: Path) -> Path:
     """
     if isinstance(path, KeptPipe) and path.kept is not None:
         return path
-    path = Path(path)
+    path = path if isinstance(path, Path) else Path(path)  # a watched one stays what it is
     if not is_special(path):
         return path
     found = KeptPipe(path)

@@ -16,11 +16,12 @@ import secrets
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
 from seal_ir.errors import UsageError
+from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.inputs import is_special
 
 STDOUT = Path("-")
@@ -156,6 +157,25 @@ def scratch_folder(target: Path) -> Iterator[Path]:
     finally:
         os.close(handle)
         shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder beside `path` that takes its place when the block ends without an exception, or is gone.
+
+    Raises:
+        UsageError: something is there already, or it cannot be written.
+    """
+    if path.exists() or path.is_symlink():
+        raise UsageError(f"{path}: exists already; give another --output, or remove it")
+    target = path.absolute()
+    with ExitStack() as stack:
+        with writing(path):
+            made = stack.enter_context(scratch_folder(target))
+        yield made
+        with writing(path):
+            made.chmod(0o755)
+            put_in_place(made, target)  # which fails if somebody was quicker
 
 
 def put_in_place(made: Path, target: Path) -> None:

@@ -14,6 +14,13 @@ from pathlib import Path
 from seal_ir.errors import InputError, one_line
 from seal_ir.formats.io.files import atomic_writer, is_file, shown
 from seal_ir.formats.io.inputs import rereadable
+from seal_ir.formats.io.ir_datasets_access import is_ir_dataset
+from seal_ir.formats.io.named_elsewhere import (
+    ir_dataset_judgements,
+    ir_dataset_topics,
+    judgements_elsewhere,
+    topics_elsewhere,
+)
 
 SOURCES = (
     "https://raw.githubusercontent.com/castorini/anserini-tools/master/topics-and-qrels/",
@@ -91,10 +98,16 @@ class Places:
 def resolve_topics(name: str, places: Places) -> Path:
     """File of the topics that a name or a path means; one of Anserini's is downloaded if it is nowhere else.
 
+    Names that are unknown here are Pyserini's, where that is installed; `ir_datasets:NAME` is what it says.
+
     Raises:
         InputError: no such file, unknown name, or the download failed.
     """
+    if is_ir_dataset(name):
+        return ir_dataset_topics(name, places.cache)
     found = _local("topics", name, places) or _anserini(name, places)
+    if found is None and places.cache_folder is not None:
+        found = topics_elsewhere(name, places.cache)
     if found is None:
         known = ", ".join(known_topics(places))
         raise InputError(f"topics {shown(name)}: no such file and no such name; names known here: {known}")
@@ -109,16 +122,25 @@ def resolve_answers(name: str, places: Places) -> Path | None:
     Raises:
         InputError: a path that does not exist, or the download failed.
     """
+    if is_ir_dataset(name):
+        return None
     return _local("answers", name, places) or _anserini(name, places)
 
 
 def resolve_qrels(name: str, places: Places) -> Path | None:
     """File of the judgements for named topics, or the path itself; None when there are none for the name.
 
+    Of names that are unknown here they are Pyserini's, where that is installed.
+
     Raises:
-        InputError: a path that does not exist.
+        InputError: a path that does not exist, or the download failed.
     """
-    return _local("qrels", name, places)
+    if is_ir_dataset(name):
+        return ir_dataset_judgements(name, places.cache)
+    found = _local("qrels", name, places)
+    if found is not None or places.cache_folder is None or name in known_topics(places):
+        return found
+    return judgements_elsewhere(name, places.cache)
 
 
 def known_topics(places: Places) -> list[str]:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from seal_ir.command import CommandParser, add_threads, check_options, settings_of
 from seal_ir.config import DEFAULT_PRESET, PRESETS
-from seal_ir.config_files import configured
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.outputs import check_parents
 from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_topics
 from seal_ir.lm.device import use_threads
+from seal_ir.search.options import configured
 from seal_ir.train.data.command import add_exclude, add_judged, judged_files
 from seal_ir.train.fit.command import add_dev_retrieval, add_updates, check_installed, dev_source
 from seal_ir.train.fit.options import FitOptions
@@ -82,6 +82,12 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
     add("--positives", type=int, default=defaults.positives, help="of a question at most (%(default)s)")
     add("--keys", type=int, default=defaults.keys, help="n-grams of a question to be trained (%(default)s)")
     add("--first-step", action="store_true", help="train the first step's distribution alone")
+    add(
+        "--small-share",
+        type=float,
+        default=defaults.small_share,
+        help="share of steps within a few documents of the collection (%(default)s)",
+    )
     add("--loss", choices=LOSSES, default=defaults.loss, help="(%(default)s)")
     add("--temperature", type=float, default=defaults.temperature, help="points of a unit (%(default)s)")
     add("--margin", type=float, default=defaults.margin, help="of --loss margin, in units (%(default)s)")

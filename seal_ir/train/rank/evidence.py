@@ -62,6 +62,7 @@ class Evidence:
         factors: float64 [m], c of each.
         shares: float64 [m], what each added to the ranker's score.
         trusts: float64 [keys + u], what the log-probability of each part is multiplied by.
+        weighing: how these become weights in the index that was searched.
     """
 
     keys: list[Key]
@@ -76,6 +77,7 @@ class Evidence:
     factors: Doubles
     shares: Doubles
     trusts: Doubles
+    weighing: Weighing
 
     def key_shares(self) -> Doubles:
         """Float64 [keys]: the sum of what each key gives to candidates, to tell which matter."""
@@ -116,7 +118,8 @@ def gather(
     trusts[: len(keys)] = [trust_in(config.scale_and_trust(key.kind)[1], n_tokens) for key in keys]
     logprobs = np.concatenate([[key.logprob for key in keys], query.unigrams.logprobs]) * trusts
     counts = np.concatenate([[key.count for key in keys], query.unigrams.counts])
-    raised = log_odds(logprobs, counts, n_tokens, config.smoothing) ** Weighing.of(config, n_tokens).powers(
+    weighing = Weighing.of(config, n_tokens)
+    raised = log_odds(logprobs, counts, n_tokens, config.smoothing) ** weighing.powers(
         len(keys), len(logprobs)
     )
     parts = found.parts[order].astype(np.int64)
@@ -135,4 +138,5 @@ def gather(
         factors=shares / raised[parts],
         shares=shares,
         trusts=trusts,
+        weighing=weighing,
     )

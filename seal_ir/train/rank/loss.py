@@ -13,7 +13,6 @@ from torch.nn import functional
 
 from seal_ir.train.fit.network import TargetLoss
 from seal_ir.train.rank.batch import Item
-from seal_ir.train.rank.evidence import Weighing
 from seal_ir.train.rank.options import RankOptions
 from seal_ir.train.rank.scores import cross_entropy, margin, scores
 
@@ -30,10 +29,10 @@ class Items:
 class RankLoss(TargetLoss):
     """A network and the loss of the rankings that it makes, with a share of the loss of text."""
 
-    def __init__(self, network: Any, smoothing: float, options: RankOptions, weighing: Weighing) -> None:
+    def __init__(self, network: Any, smoothing: float, options: RankOptions) -> None:
         """Args: smoothing: of the labels of text; the others as they are named."""
         super().__init__(network, smoothing)
-        self._options, self._weighing = options, weighing
+        self._options = options
         learned = options.loss == "cross-entropy"
         start = torch.tensor(math.log(options.temperature))
         self.log_temperature = nn.Parameter(start, requires_grad=learned)
@@ -72,7 +71,7 @@ class RankLoss(TargetLoss):
             of_keys = constant.index_put((torch.from_numpy(item.keys),), read) if n_keys else constant
         first = torch.log_softmax(logits[item.first], dim=0)
         unigrams = first[torch.from_numpy(item.unigrams).to(first.device)].double()
-        return scores(known, self._weighing, torch.cat([of_keys, unigrams]))
+        return scores(known, torch.cat([of_keys, unigrams]))
 
     def _of_ranking(self, item: Item, logits: torch.Tensor, logprobs: torch.Tensor) -> torch.Tensor:
         units = self.scores(item, logits, logprobs) / self.log_temperature.double().exp()

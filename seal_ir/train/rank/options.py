@@ -27,6 +27,8 @@ class RankOptions:
         margin: of "margin", in units.
         generation: share of the loss that is -log P of a span of a positive, as in `fit`.
         first_step: train the first step's distribution alone; weights of n-grams are constants.
+        small_share: share of steps that search within a few documents, with counts of those alone, so that
+            small collections are ranked as well as large ones.
         seed: of order and draws.
     """
 
@@ -41,6 +43,7 @@ class RankOptions:
     margin: float = 1.0
     generation: float = 0.1
     first_step: bool = False
+    small_share: float = 0.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -53,3 +56,5 @@ class RankOptions:
                 raise UsageError(f"{name} is {getattr(self, name)}; it must be above 0")
         if not 0 <= self.generation < 1:
             raise UsageError(f"generation is {self.generation}; it must lie in [0, 1)")
+        if not 0 <= self.small_share <= 1:
+            raise UsageError(f"small_share is {self.small_share}; it must lie in [0, 1]")

@@ -31,7 +31,6 @@ from seal_ir.train.fit.retrieval import load_dev_set, retrieval_of
 from seal_ir.train.fit.stopping import forget
 from seal_ir.train.fit.stream import collation
 from seal_ir.train.fit.trainer import Clock, Evaluation, Told
-from seal_ir.train.rank.evidence import Weighing
 from seal_ir.train.rank.loss import RankLoss
 from seal_ir.train.rank.options import RankOptions
 from seal_ir.train.rank.questions import QuestionSources, read_questions
@@ -164,10 +163,9 @@ class _Session:
             measure = retrieval_of(self.dev, self.network, self.generator, plan.config)
             self.retrieval = Evaluation(measure, every)
             callbacks.append(self.retrieval)
-        weighing = Weighing.of(plan.config.rank, self.index.n_tokens)
         dtype = torch.bfloat16 if options.bf16 else torch.float32
         return RankTrainer(
-            model=RankLoss(self.network.train(), options.smoothing, plan.rank, weighing),
+            model=RankLoss(self.network.train(), options.smoothing, plan.rank),
             args=arguments,
             train_dataset=Positions(options.steps * arguments.world_size),
             data_collator=lambda items: {"position": torch.tensor(items[0])},

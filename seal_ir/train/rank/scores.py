@@ -20,15 +20,15 @@ def log_odds(logprobs: torch.Tensor, counts: torch.Tensor, weighing: Weighing) -
     return functional.relu(logprobs - torch.log(-torch.expm1(logprobs)) - corpus_odds)
 
 
-def scores(evidence: Evidence, weighing: Weighing, logprobs: torch.Tensor) -> torch.Tensor:
+def scores(evidence: Evidence, logprobs: torch.Tensor) -> torch.Tensor:
     """The candidates' scores, float64 [d]: sums of c * w^power over the parts that each has taken.
 
     Args:
         evidence: a question's.
-        weighing: how it was scored.
         logprobs: [keys + unigrams], log P of each part under the model as it is now.
     """
     device = logprobs.device
+    weighing = evidence.weighing
     counts = np.concatenate([[key.count for key in evidence.keys], evidence.unigram_counts])
     powers = weighing.powers(len(evidence.keys), len(counts))
     trusted = logprobs.double() * torch.from_numpy(evidence.trusts).to(device)

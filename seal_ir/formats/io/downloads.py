@@ -1,0 +1,177 @@
+"""Files from the network whose size and checksum are known: fetched in pieces, resumed, checked, unpacked."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tarfile
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+
+from seal_ir.errors import InputError, UsageError, one_line
+from seal_ir.formats.io.disk import writing
+from seal_ir.formats.io.outputs import handle_of, locked, make_parents, put_in_place, scratch_folder
+
+TIMEOUT_SECONDS = 10
+_ATTEMPTS = 3  # in a row that bring nothing
+_PIECE = 1 << 20
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_ADVICE = "make room, or set SEAL_IR_CACHE to another folder"
+Report = Callable[[int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file that can be fetched.
+
+    Attributes:
+        url: http or https.
+        sha256: of its content, in hexadecimal.
+        n_bytes: its size.
+    """
+
+    url: str
+    sha256: str
+    n_bytes: int
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be fetched or checked."""
+        if urllib.parse.urlsplit(self.url).scheme not in ("http", "https"):
+            raise InputError(f"{self.url!r} is no address to download from; it must begin with https://")
+        if not _SHA256.fullmatch(self.sha256) or self.n_bytes < 1:
+            raise InputError(f"{self.url}: its sha256 must be 64 digits of 0-9a-f, and its size positive")
+
+
+def fetch(download: Download, target: Path, report: Report) -> None:
+    """Put the file at a place, whole and checked, or not at all.
+
+    What has come lies beside the place until it is complete; another call goes on from there. A redirection
+    is followed, to http or https.
+
+    Args:
+        download: what to fetch.
+        target: where it goes.
+        report: told how many bytes there are now.
+
+    Raises:
+        InputError: the network does not answer, ends early, or gives another file than it should.
+        UsageError: it cannot be written, or another process is fetching it.
+    """
+    make_parents(target)
+    part = target.with_name(f".{target.name}.{download.sha256[:12]}.part")
+    with writing(target, _ADVICE), _alone(part):
+        _complete(download, part, report)
+        with part.open("rb") as stream:
+            seen = hashlib.file_digest(stream, "sha256").hexdigest()
+        if seen != download.sha256:
+            os.truncate(part, 0)
+            raise InputError(
+                f"{download.url}: its sha256 is {seen} where {download.sha256} is expected; it is"
+                " another file or was damaged on the way, try again later"
+            )
+        put_in_place(part, target)
+
+
+@contextmanager
+def _alone(part: Path) -> Iterator[None]:
+    """A file that no other process adds to inside the block; it is gone afterwards if it is empty.
+
+    Raises:
+        UsageError: another one does.
+    """
+    part.touch()
+    with handle_of(part) as handle:
+        alone = True
+        with suppress(OSError):  # a file system without locks
+            alone = locked(handle, part)
+        if not alone:
+            raise UsageError(f"{part}: another process is downloading it; wait until it is done")
+        try:
+            yield
+        finally:
+            if part.is_file() and not part.stat().st_size:
+                part.unlink()
+
+
+def _complete(download: Download, part: Path, report: Report) -> None:
+    """Fetch until the part has its full size, with a few attempts that go on where the last one ended."""
+    failed = 0
+    while (size := part.stat().st_size) != download.n_bytes:
+        if size > download.n_bytes:
+            os.truncate(part, 0)
+            raise InputError(f"{download.url}: is larger than the {download.n_bytes:,} bytes it should have")
+        fault = _append(download, part, size, report)
+        grown = part.stat().st_size > size
+        failed = 0 if grown else failed + 1
+        if (fault and not grown) or failed >= _ATTEMPTS:
+            told = fault or "it ends early"
+            raise InputError(
+                f"{download.url}: {told}, after {size:,} of {download.n_bytes:,} bytes; check the network and"
+                " try again: it goes on from there"
+            )
+
+
+def _append(download: Download, part: Path, size: int, report: Report) -> str:
+    """Add to the part what one request brings, one byte more than it should have at most; what failed."""
+    request = urllib.request.Request(download.url, headers={"Accept-Encoding": "identity"})
+    if size:
+        request.add_header("Range", f"bytes={size}-")
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
+            resumed = answer.status == 206 and f"bytes {size}-" in answer.headers.get("Content-Range", "")
+            if size and not resumed:
+                os.truncate(part, 0)  # the server gives all of it again
+                size = 0
+            with part.open("ab") as stream:
+                while size <= download.n_bytes and (piece := answer.read(_PIECE)):
+                    stream.write(piece[: download.n_bytes + 1 - size])
+                    size += len(piece)
+                    report(min(size, download.n_bytes))
+    except urllib.error.HTTPError as error:
+        if error.code == 416:  # it has no such part
+            os.truncate(part, 0)
+        return f"the server says {error.code} {one_line(error.reason)}"
+    except (urllib.error.URLError, HTTPException, TimeoutError, ConnectionError) as error:
+        return f"no answer ({one_line(error)})"
+    return ""
+
+
+def unpack(archive: Path, folder: Path, holding: str, check: Callable[[Path], object]) -> None:
+    """Put what a tar archive holds at a place, in one step: the folder in it that has the file `holding`.
+
+    Args:
+        archive: tar, plain or compressed with gzip, bzip2 or xz.
+        folder: where it goes; nothing may be there.
+        holding: the name of a file.
+        check: is given what will be there, and raises where that is not sound.
+
+    Raises:
+        InputError: it is no archive, or damaged; it holds a link, a device or a name outside of the folder,
+            or not one folder with that file.
+        UsageError: it cannot be written.
+    """
+    with writing(folder, _ADVICE), scratch_folder(folder) as scratch:
+        try:
+            with tarfile.open(archive, "r:*") as members:
+                members.extractall(scratch / "all", filter=_plain)
+        except (tarfile.TarError, EOFError, ValueError) as error:
+            raise InputError(f"{archive.name}: cannot be unpacked ({one_line(error)})") from error
+        found = sorted((scratch / "all").glob(f"**/{holding}"))
+        if len(found) != 1:
+            raise InputError(f"{archive.name}: holds {len(found)} files named {holding}, not one")
+        check(found[0].parent)
+        put_in_place(found[0].parent, folder)
+
+
+def _plain(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
+    """Files and folders inside of the path only, without their owners and modes."""
+    if not (member.isfile() or member.isdir()):
+        raise tarfile.FilterError(f"{member.name!r} is neither a file nor a folder")
+    return tarfile.data_filter(member, path)

@@ -1,0 +1,81 @@
+"""`python -m seal_ir.index.download NAME`: a registered index that is published, instead of building it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from seal_ir.command import CommandParser, Progress, run
+from seal_ir.errors import UsageError
+from seal_ir.formats.io.downloads import fetch, unpack
+from seal_ir.formats.io.resolve import Places
+from seal_ir.index.manifest import MANIFEST
+from seal_ir.index.reader import Index
+from seal_ir.index.registry import IndexEntry, registered
+
+
+def downloaded(entry: IndexEntry, agreed: bool) -> Path:
+    """The directory of a registered index, fetched where it is not there.
+
+    Says what and how large before it begins, and asks on a terminal.
+
+    Args:
+        entry: the index.
+        agreed: do not ask.
+
+    Raises:
+        UsageError: it is nowhere to download from, nobody agreed, or it cannot be written.
+        InputError: the download failed, or holds something else than an index.
+        IndexDirError: the index in it is damaged.
+    """
+    if entry.present:
+        return entry.directory
+    if entry.download is None:
+        raise UsageError(f"index {entry.name!r} is not published; build it with: {entry.build}")
+    size = f"{entry.download.n_bytes / 1e6:,.1f} MB"
+    sys.stderr.write(f"{entry.name}: {size} from {entry.download.url} to {entry.directory}\n")
+    if not agreed:
+        _ask(entry.name, size)
+    archive = entry.directory.with_name(f"{entry.name}.tar")
+    progress, seen = Progress(entry.download.n_bytes, "bytes"), 0
+
+    def report(n_bytes: int) -> None:
+        nonlocal seen
+        progress.advance(n_bytes - seen)
+        seen = n_bytes
+
+    fetch(entry.download, archive, report)
+    progress.close()
+    try:
+        unpack(archive, entry.directory, MANIFEST, lambda folder: Index(folder, check="bytes"))
+    finally:
+        archive.unlink(missing_ok=True)
+    return entry.directory
+
+
+def _ask(name: str, size: str) -> None:
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"index {name!r} would be a download of {size}; agree with --yes")
+    sys.stderr.write("download it? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageError(f"index {name!r} was not downloaded")
+
+
+def main(arguments: list[str]) -> int:
+    """Download an index; 0 when it is there."""
+    parser = CommandParser(
+        prog="python -m seal_ir.index.download", description="Download a registered index."
+    )
+    parser.add_argument("name", help="registered name")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    args = parser.parse_args(arguments)
+    entries = {entry.name: entry for entry in registered(Places.from_environment())}
+    if args.name not in entries:
+        raise UsageError(f"{args.name}: no registered index; registered are: {', '.join(entries) or 'none'}")
+    print(downloaded(entries[args.name], args.yes))  # noqa: T201 - a command
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)

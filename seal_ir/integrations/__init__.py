@@ -1,0 +1,1 @@
+"""Retrievers for other toolkits, a module each, which needs the package of that toolkit."""

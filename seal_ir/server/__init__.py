@@ -1,0 +1,1 @@
+"""Serving an index: Pyserini's REST routes, and tools for language models (MCP)."""

@@ -1,0 +1,92 @@
+"""Routes under /v1: Pyserini's for searching and documents, and those that say what is served."""
+
+# No postponed annotations: FastAPI reads them, and they hold the limits of this server.
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+
+from seal_ir.errors import shown
+from seal_ir.server.answers import (
+    DocumentAnswer,
+    ErrorAnswer,
+    IndexAnswer,
+    JsonAnswer,
+    RefreshAnswer,
+    SearchAnswer,
+)
+from seal_ir.server.failures import RequestError
+from seal_ir.server.service import Service, parsed
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorAnswer, "description": "A parameter means nothing."},
+    401: {"model": ErrorAnswer, "description": "The key is missing or wrong."},
+    404: {"model": ErrorAnswer, "description": "There is no such index, document or route."},
+    405: {"model": ErrorAnswer, "description": "The route is there for other methods."},
+    500: {"model": ErrorAnswer, "description": "The server failed."},
+}
+LATER: dict[int | str, dict[str, Any]] = {
+    429: {
+        "model": ErrorAnswer,
+        "description": "As many queries wait as may.",
+        "headers": {"Retry-After": {"schema": {"type": "integer"}, "description": "In how many seconds."}},
+    },
+    503: {"model": ErrorAnswer, "description": "The server is being shut down."},
+    504: {"model": ErrorAnswer, "description": "The time limit passed."},
+}
+IndexName = Annotated[str, Path(description="An index that is served.")]
+Docid = Annotated[str, Path(description="Id of a document.")]
+Parse = Annotated[bool, Query(description="Whether documents are JSON, or the text of their records.")]
+
+
+def searching(service: Service) -> APIRouter:
+    """The routes that only read."""
+    router = APIRouter(prefix="/v1", tags=["search"], responses=ERRORS)
+    limits, presets = service.limits, list(next(iter(service.indexes.values())).configs)
+
+    @router.get("/indexes", response_model=list[IndexAnswer])
+    async def list_indexes() -> JsonAnswer:
+        """The indexes that are served."""
+        return JsonAnswer([served.about() for served in service.indexes.values()])
+
+    @router.get("/{index}/search", response_model=SearchAnswer, responses=LATER)
+    async def search(
+        index: IndexName,
+        query: Annotated[
+            str,
+            Query(min_length=1, max_length=limits.max_query_chars, pattern=r"\S", description="The query."),
+        ],
+        hits: Annotated[int, Query(ge=1, le=limits.max_hits, description="How many documents.")] = 10,
+        parse: Parse = True,
+        preset: Annotated[
+            str, Query(json_schema_extra={"enum": presets}, description="Settings by name.")
+        ] = presets[0],
+    ) -> JsonAnswer:
+        """The best documents for a query."""
+        if preset not in presets:
+            raise RequestError(f"preset is {shown(preset)}; it must be one of {', '.join(presets)}")
+        found = await service.search(index, query, hits, preset)
+        candidates = [
+            {"docid": hit.docid, "score": hit.score, "rank": rank, "doc": _shown(hit.raw or "", parse)}
+            for rank, hit in enumerate(found, 1)
+        ]
+        return JsonAnswer({"api": "v1", "index": index, "query": {"text": query}, "candidates": candidates})
+
+    @router.get("/{index}/doc/{docid:path}", response_model=DocumentAnswer)
+    async def document(index: IndexName, docid: Docid, parse: Parse = True) -> JsonAnswer:
+        """A document by its id."""
+        raw = await service.document(index, docid)
+        return JsonAnswer({"api": "v1", "index": index, "docid": docid, "doc": _shown(raw, parse)})
+
+    @router.post("/{index}/refresh", response_model=RefreshAnswer)
+    async def refresh(index: IndexName) -> JsonAnswer:
+        """See the last commit to an index now; it is also looked for now and then."""
+        changed = await service.refresh(index)
+        documents = service.index(index).searcher.num_docs
+        return JsonAnswer({"index": index, "changed": changed, "documents": documents})
+
+    return router
+
+
+def _shown(raw: str, parse: bool) -> Any:
+    return parsed(raw) if parse else raw

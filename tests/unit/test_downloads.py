@@ -1,0 +1,298 @@
+"""Downloads of indexes from a server on this machine: broken, resumed, wrong, redirected, hostile."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import io
+import json
+import shutil
+import sys
+import tarfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from seal_ir.errors import IndexDirError, InputError, SealError, UsageError
+from seal_ir.formats.io import downloads
+from seal_ir.formats.io.downloads import Download, fetch, unpack
+from seal_ir.formats.io.resolve import Places
+from seal_ir.index.download import downloaded, main
+from seal_ir.index.reader import Index
+from seal_ir.index.registry import named_index, registered
+
+DATA = bytes(range(256)) * 5000
+
+
+class Server(ThreadingHTTPServer):
+    """Serves `content` in the way that the path names; remembers what ranges were asked for."""
+
+    daemon_threads = True
+    content = DATA
+    breaks = 2  # times that /breaks ends early
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asked: list[tuple[str, str | None]] = []
+
+    def of(self, path: str, content: bytes | None = None) -> Download:
+        known = self.content if content is None else content
+        url = f"http://127.0.0.1:{self.server_address[1]}{path}"
+        return Download(url, hashlib.sha256(known).hexdigest(), len(known))
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def log_message(self, *words: object) -> None:
+        """Say nothing."""
+
+    def do_GET(self) -> None:  # noqa: N802 - its name there
+        asked, content = self.headers.get("Range"), self.server.content
+        self.server.asked.append((self.path, asked))
+        if self.path == "/gone":
+            return self.send_error(404)
+        if self.path == "/moved":
+            self.send_response(302)
+            self.send_header("Location", "/file")
+            return self.end_headers()
+        if self.path == "/elsewhere":
+            self.send_response(302)
+            self.send_header("Location", "file:///etc/passwd")
+            return self.end_headers()
+        if self.path == "/loop":
+            self.send_response(302)
+            self.send_header("Location", "/loop")
+            return self.end_headers()
+        if self.path == "/slow":
+            time.sleep(5)
+        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and self.path != "/whole" else 0
+        if start >= len(content):
+            return self.send_error(416)
+        body = content[start:]
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(body) + (1 if self.path == "/longer" else 0)))
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+        self.end_headers()
+        if self.path == "/breaks" and self.server.breaks:
+            self.server.breaks -= 1
+            body = body[: len(content) // 3]
+        if self.path == "/always-breaks":
+            body = b""
+        self.wfile.write(body + (b"!" if self.path == "/longer" else b""))
+        return None
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as made:
+        thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield made
+        made.shutdown()
+        thread.join()
+
+
+def nothing(n_bytes: int) -> None:
+    """Tell nobody."""
+
+
+@pytest.mark.parametrize("path", ["/file", "/moved", "/breaks"])
+def test_a_file_is_fetched_whole(server: Server, tmp_path: Path, path: str) -> None:
+    told: list[int] = []
+    fetch(server.of(path), tmp_path / "deep" / "file", told.append)
+    assert (tmp_path / "deep" / "file").read_bytes() == DATA
+    assert [one.name for one in (tmp_path / "deep").iterdir()] == ["file"]
+    assert told[-1] == len(DATA)
+    if path == "/breaks":
+        third = len(DATA) // 3
+        assert [asked for _, asked in server.asked] == [None, f"bytes={third}-", f"bytes={2 * third}-"]
+
+
+@pytest.mark.parametrize(("path", "start"), [("/file", "bytes=1000-"), ("/whole", "bytes=1000-")])
+def test_another_call_goes_on(server: Server, tmp_path: Path, path: str, start: str) -> None:
+    download = server.of(path)
+    part = tmp_path / f".file.{download.sha256[:12]}.part"
+    part.write_bytes(DATA[:1000])
+    fetch(download, tmp_path / "file", nothing)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert server.asked == [(path, start)]
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/gone", "the server says 404 Not Found, after 0 of 1,280,000 bytes"),
+        ("/loop", "the server says 302"),
+        ("/elsewhere", "the server says 302"),
+        ("/always-breaks", "it ends early, after 0 of 1,280,000 bytes; check the network and try again"),
+        ("/longer", "is larger than the 1,280,000 bytes it should have"),
+        ("/slow", "no answer (timed out)"),
+    ],
+)
+def test_faults(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, reason: str
+) -> None:
+    monkeypatch.setattr(downloads, "TIMEOUT_SECONDS", 0.5)
+    with pytest.raises(InputError) as error:
+        fetch(server.of(path), tmp_path / "file", nothing)
+    assert reason in str(error.value)
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_file_is_refused_and_begun_anew(server: Server, tmp_path: Path) -> None:
+    wrong = Download(server.of("/file").url, hashlib.sha256(b"other").hexdigest(), len(DATA))
+    with pytest.raises(InputError, match="its sha256 is .* is expected; it is another file"):
+        fetch(wrong, tmp_path / "file", nothing)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_one_process_adds_to_a_file(server: Server, tmp_path: Path) -> None:
+    download = server.of("/file")
+    part = tmp_path / f".file.{download.sha256[:12]}.part"
+    part.write_bytes(DATA[:10])
+    with part.open("rb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="another process is downloading it"):
+            fetch(download, tmp_path / "file", nothing)
+    assert part.read_bytes() == DATA[:10]
+    fetch(download, tmp_path / "file", nothing)
+    assert (tmp_path / "file").read_bytes() == DATA
+
+
+def test_nobody_listens(tmp_path: Path) -> None:
+    started = time.monotonic()
+    with pytest.raises(InputError, match=r"no answer \(.*Connection refused.*\), after 0 of 5 bytes"):
+        fetch(Download("http://127.0.0.1:9/x", "0" * 64, 5), tmp_path / "file", nothing)
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    "values", [("file:///etc/passwd", "0" * 64, 5), ("https://x", "0", 5), ("https://x", "0" * 64, 0)]
+)
+def test_what_cannot_be_checked(values: tuple[str, str, int]) -> None:
+    with pytest.raises(InputError):
+        Download(*values)
+
+
+def archive(path: Path, add: Callable[[tarfile.TarFile], object], mode: str = "w:gz") -> Path:
+    with tarfile.open(path, mode) as made:  # type: ignore[call-overload]
+        add(made)
+    return path
+
+
+def member(name: str, **values: object) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    for key, value in values.items():
+        setattr(info, key, value)
+    return info
+
+
+@pytest.mark.parametrize(
+    ("info", "reason"),
+    [
+        (member("../evil"), "outside the destination"),
+        (member("a/../../evil"), "outside the destination"),
+        (member("a", type=tarfile.SYMTYPE, linkname="/etc"), "neither a file nor a folder"),
+        (member("a", type=tarfile.LNKTYPE, linkname="b"), "neither a file nor a folder"),
+        (member("a", type=tarfile.FIFOTYPE), "neither a file nor a folder"),
+        (member("a", type=tarfile.CHRTYPE), "neither a file nor a folder"),
+        (member("/evil"), "holds 0 files named index.json, not one"),  # becomes relative
+    ],
+)
+def test_hostile_archives(tmp_path: Path, info: tarfile.TarInfo, reason: str) -> None:
+    inner = tmp_path / "in"
+    inner.mkdir()
+    made = archive(tmp_path / "a.tar", lambda tar: tar.addfile(info))
+    with pytest.raises(InputError) as error:
+        unpack(made, inner / "index", "index.json", str)
+    assert reason in str(error.value)
+    assert [one.name for one in tmp_path.iterdir() if one.name != "in"] == ["a.tar"]
+    assert list(inner.iterdir()) == []
+    assert not Path("/evil").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b\x08 cut"])
+def test_no_archives(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.tar").write_bytes(content)
+    with pytest.raises(InputError, match=r"a.tar: (cannot be unpacked|holds 0)"):
+        unpack(tmp_path / "a.tar", tmp_path / "index", "index.json", str)
+    assert not (tmp_path / "index").exists()
+
+
+@pytest.fixture
+def published(
+    server: Server, tiny_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Places]:
+    """A registry with one index on the server, by the name "small"."""
+    made = archive(tmp_path / "small.tar.gz", lambda tar: tar.add(tiny_index, "some/name"))
+    server.content = made.read_bytes()
+    one = server.of("/breaks")
+    places = Places(None, tmp_path / "collections", tmp_path / "cache")
+    places.collections.mkdir()
+    (places.collections / "indexes.toml").write_text(
+        '[[index]]\nname = "small"\ndescription = "seven"\ntopics = []\nbuild = "make it"\n'
+        f'[index.download]\nurl = {json.dumps(one.url)}\nsha256 = "{one.sha256}"\nn_bytes = {one.n_bytes}\n'
+    )
+    monkeypatch.setattr(Places, "from_environment", classmethod(lambda cls: places))
+    yield places
+
+
+def test_a_published_index(
+    published: Places, server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UsageError, match=r"'small' is not here; download it \(.* MB\) with: python -m"):
+        named_index("small", published)
+    with pytest.raises(UsageError, match=r"would be a download of .* MB; agree with --yes"):
+        main(["small"])
+    assert server.asked == []
+    told = f"from {server.of('/breaks').url} to {published.cache / 'indexes' / 'small'}"
+    assert told in capsys.readouterr().err
+    assert main(["small", "--yes"]) == 0
+    assert capsys.readouterr().out == f"{published.cache / 'indexes' / 'small'}\n"
+    assert Index(named_index("small", published).directory).n_documents == 7
+    assert [one.name for one in (published.cache / "indexes").iterdir()] == ["small"]
+    asked = list(server.asked)
+    assert main(["small"]) == 0  # it is there
+    assert server.asked == asked
+    with pytest.raises(UsageError, match="no registered index; registered are: small"):
+        main(["large"])
+
+
+def test_a_published_index_that_is_damaged(
+    published: Places, server: Server, tiny_index: Path, tmp_path: Path
+) -> None:
+    """Nothing is left in its place."""
+    spoiled = tmp_path / "spoiled"
+    shutil.copytree(tiny_index, spoiled)
+    next(spoiled.glob("segment-*/fm.bin")).write_bytes(b"spoiled")
+    server.content = archive(tmp_path / "b.tar", lambda tar: tar.add(spoiled, "."), "w").read_bytes()
+    entry = replace(registered(published)[0], download=server.of("/file"))
+    with pytest.raises(IndexDirError, match=r"fm\.bin"):
+        downloaded(entry, agreed=True)
+    assert list((published.cache / "indexes").iterdir()) == []
+
+
+@pytest.mark.parametrize(("answer", "fetched"), [("y\n", True), ("\n", False), ("no\n", False), ("", False)])
+def test_it_asks_on_a_terminal(
+    published: Places, monkeypatch: pytest.MonkeyPatch, answer: str, fetched: bool
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    if fetched:
+        assert main(["small"]) == 0
+    else:
+        with pytest.raises(SealError, match="was not downloaded"):
+            main(["small"])
+    assert (published.cache / "indexes" / "small" / "index.json").is_file() == fetched
