@@ -28,7 +28,7 @@ from seal_ir.index.opening import Check
 
 LOCAL = "local"
 INSTALL = "Ray is not installed; install it with: pip install 'seal-ir[ray]'"
-LIVES = 10  # times that a lost actor is restarted, and a question asked again
+_LIVES = 10  # times that a lost actor is restarted, and a question asked again
 _REACHED_IN_S = 10.0
 _AT_ONCE = 8  # questions that a shard answers side by side: decoding does not wait for ranking
 
@@ -145,18 +145,6 @@ def cut(manifest: Manifest, n: int) -> list[tuple[int, int]]:
     return list(zip(cuts, [*cuts[1:], len(sizes)], strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Attached:
-    """Shards that run already, for another process of their cluster."""
-
-    manifest: Manifest
-    shards: Shards
-
-    def __call__(self, directory: Path) -> tuple[Manifest, Shards]:
-        """What an index asks for when it is opened."""
-        return self.manifest, self.shards
-
-
 def answer_of(answer: Any, patience_s: float, lost: Callable[[str], ClusterError]) -> Any:
     """What an actor has answered.
 
@@ -197,8 +185,8 @@ class RayShards:
         actor = ray.remote(Shard).options(
             num_cpus=0,  # a shard waits for memory; cores are those of workers
             scheduling_strategy="SPREAD",
-            max_restarts=LIVES,
-            max_task_retries=LIVES,
+            max_restarts=_LIVES,
+            max_task_retries=_LIVES,
             max_concurrency=_AT_ONCE,
         )
         self._parts, self._patience_s = parts, patience_s

@@ -21,8 +21,8 @@ from seal_ir.keys.files import KeyWriter, file_to_write, provenance_file
 from seal_ir.keys.provenance import KeyProvenance, write_provenance
 from seal_ir.records import Query
 from seal_ir.search.options import configured, index_of, loaded_model
-from seal_ir.search.pipeline import Decode, QueryPipeline
-from seal_ir.search.ray_options import decoders_of, opened_of
+from seal_ir.search.pipeline import QueryPipeline
+from seal_ir.search.ray_options import opened_of
 
 
 def main(arguments: list[str]) -> int:
@@ -42,12 +42,10 @@ def main(arguments: list[str]) -> int:
         dtype=options.dtype,
         batch_size=options.batch_size,
     )
-    decoders = decoders_of(options, pipeline)
-    runs = loaded_model(pipeline, options.threads) if decoders is None else decoders.running
-    decode = None if decoders is None else decoders.decoding(topics, pipeline.batch_size, config)
-    made = KeyProvenance.of(pipeline.index, pipeline.model, runs.dtype, config)
+    generator = loaded_model(pipeline, options.threads)
+    made = KeyProvenance.of(pipeline.index, pipeline.model, generator.dtype, config)
     started = time.monotonic()
-    cut = _encode(pipeline, topics, output, made, decode)
+    cut = _encode(pipeline, topics, output, made)
     if cut.sentence():
         print(cut.sentence(), file=sys.stderr)
     if not is_stream(output):  # which has nothing beside it
@@ -60,7 +58,7 @@ def main(arguments: list[str]) -> int:
             "shard": [options.shard_id, options.shard_num],
             "batch_size": options.batch_size,
             "threads": options.threads,
-            "device": runs.device,
+            "device": generator.device,
             "n_topics": len(topics),
             "seconds": round(time.monotonic() - started, 1),
             "version": version("seal-ir"),
@@ -77,18 +75,14 @@ def shard(topics: Sequence[Query], number: int, n_shards: int) -> list[Query]:
 
 
 def _encode(
-    pipeline: QueryPipeline,
-    topics: Sequence[Query],
-    output: Path,
-    made: KeyProvenance,
-    decode: Decode | None,
+    pipeline: QueryPipeline, topics: Sequence[Query], output: Path, made: KeyProvenance
 ) -> CutQueries:
     """Writes the keys batch by batch; which queries were cut."""
     progress = Progress(len(topics), "queries")
     cut = CutQueries()
     index = pipeline.index
     with KeyWriter(output, made.fingerprint) as writer:
-        for batch in pipeline.key_batches(topics, cut, decode):
+        for batch in pipeline.key_batches(topics, cut):
             for topic, keys in zip(*batch, strict=True):
                 kept = keys._replace(unigrams=useful(keys.unigrams, index.n_tokens))
                 writer.write(topic, kept, vector(keys, index, pipeline.config.rank))

@@ -37,7 +37,7 @@ from seal_ir.search.options import (
     parsed,
 )
 from seal_ir.search.pipeline import Decode, QueryPipeline
-from seal_ir.search.ray_options import decoders_of, opened_of
+from seal_ir.search.ray_options import opened_of
 from seal_ir.search.stored import StoredKeys
 
 _SMOOTHED = "in a very small collection smoothing leaves no key a weight; try --preset paper"
@@ -154,15 +154,10 @@ def _decoding(
 ) -> tuple[Decode | None, dict[str, Any]]:
     """What gives topics their keys: a file, or the model (None), loaded here; and what to tell of it."""
     if args.keys is not None:
-        for name in ("device", "decoders"):
-            if getattr(args, name) is not None:
-                raise UsageError(f"--{name} does not go with --keys: no model runs; leave it out")
+        if args.device is not None:
+            raise UsageError("--device does not go with --keys: no model runs; leave it out")
         stored = StoredKeys(args.keys, pipeline.index, topics, configs, model=args.model, dtype=args.dtype)
         return stored.decoded, stored.description()
-    decoders = decoders_of(args, pipeline)
-    if decoders is not None:
-        decode = decoders.decoding(topics, pipeline.batch_size, pipeline.config)
-        return decode, {"device": decoders.running.device, "dtype": decoders.running.dtype}
     generator = loaded_model(pipeline, args.threads)
     return None, {"device": generator.device, "dtype": generator.dtype}
 

@@ -5,19 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from seal_ir.command import check_options
 from seal_ir.errors import UsageError
 from seal_ir.index.reader import Index
 
-if TYPE_CHECKING:
-    from seal_ir.search.decoders import Decoders
-    from seal_ir.search.pipeline import QueryPipeline
-
 
 def add_ray(parser: argparse._ActionsContainer) -> None:
-    """Where the index's segments and the model are; see docs/distributed.md."""
+    """Where the index's segments are; see docs/distributed.md."""
     add = parser.add_argument
     add(
         "--ray",
@@ -26,13 +21,6 @@ def add_ray(parser: argparse._ActionsContainer) -> None:
         " (docs/distributed.md)",
     )
     add("--shards", type=int, metavar="N", help="with --ray: how many actors")
-    add(
-        "--decoders",
-        type=int,
-        metavar="N",
-        help="with --ray: actors that run the model, on a GPU each where the cluster has some; default: none,"
-        " it runs here",
-    )
 
 
 def opened_of(args: argparse.Namespace, directory: Path) -> Path | Index:
@@ -42,11 +30,10 @@ def opened_of(args: argparse.Namespace, directory: Path) -> Path | Index:
         UsageError: options do not go together.
         SealError: as `open_sharded`.
     """
-    check_options(args, shards=1, decoders=1)
+    check_options(args, shards=1)
     if args.ray is None:
-        for name in ("shards", "decoders"):
-            if getattr(args, name) is not None:
-                raise UsageError(f"--{name} needs --ray: the address of a Ray cluster, or local")
+        if args.shards is not None:
+            raise UsageError("--shards needs --ray: the address of a Ray cluster, or local")
         return directory
     if "published" in args.preset:
         raise UsageError("--preset published is a baseline of one machine; leave out --ray")
@@ -56,21 +43,3 @@ def opened_of(args: argparse.Namespace, directory: Path) -> Path | Index:
     fewer = "" if index.n_shards >= (args.shards or 1) else ", one for each segment of the index"
     sys.stderr.write(f"ray: {index.n_shards} shards{fewer}\n")
     return index
-
-
-def decoders_of(args: argparse.Namespace, pipeline: QueryPipeline) -> Decoders | None:
-    """The actors that run the model, where the options want some; stderr is told what they run.
-
-    Raises:
-        SealError: as `Decoders`.
-    """
-    if args.decoders is None:
-        return None
-    from seal_ir.distributed.cluster import Cluster
-    from seal_ir.search.decoders import Decoders, Model
-
-    model = Model(pipeline.model, args.device, args.dtype, args.threads)
-    decoders = Decoders(Cluster(args.ray), args.decoders, pipeline.index, model)
-    running = decoders.running
-    sys.stderr.write(f"model: {running.model} on {args.decoders} x {running.device} in {running.dtype}\n")
-    return decoders
