@@ -242,6 +242,10 @@ class ShardedIndex(Index):
         answers = self.shards.ask("number", [(text(docid, "docid"),)] * self.n_shards)
         return next((number for number in answers if number is not None), None)
 
+    def was_deleted(self, docid: str) -> bool:
+        """See `Index.was_deleted`."""
+        return any(self.shards.ask("was_deleted", [(text(docid, "docid"),)] * self.n_shards))
+
     def numbers_of(self, docids: Sequence[str]) -> Ints:
         """See `Index.numbers_of`."""
         return np.concatenate(self.shards.ask("numbers_of", [(list(docids),)] * self.n_shards))

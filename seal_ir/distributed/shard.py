@@ -186,6 +186,10 @@ class Shard:
         local = self._index.number(docid)
         return None if local is None else local + self._base
 
+    def was_deleted(self, docid: str) -> bool:
+        """See `Index.was_deleted`."""
+        return self._index.was_deleted(docid)
+
     def numbers_of(self, docids: Sequence[str]) -> Ints:
         """See `Index.numbers_of`."""
         return self._index.numbers_of(docids) + self._base

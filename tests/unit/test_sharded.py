@@ -6,7 +6,7 @@ import logging
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import patch
 
@@ -17,6 +17,7 @@ from seal_ir.config import PRESETS, SearchConfig, preset
 from seal_ir.distributed.cluster import cut
 from seal_ir.distributed.index import ShardedIndex
 from seal_ir.errors import IndexDirError, InputError, SealError, UsageError
+from seal_ir.explain.__main__ import main as explain_main
 from seal_ir.index import tiers
 from seal_ir.index.__main__ import main as index_main
 from seal_ir.index.indexer import SealIndexer
@@ -26,6 +27,7 @@ from seal_ir.rank import ranker
 from seal_ir.records import Document, QueryKeys, Ranked
 from seal_ir.search.__main__ import main as search_main
 from seal_ir.search.searcher import SealSearcher
+from seal_ir.server.__main__ import main as server_main
 from tests.cli.test_segmented_runs import QUERIES, further
 from tests.helpers import tiny
 from tests.helpers.commands import Runner, assert_fault
@@ -61,11 +63,13 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tiny.build(found, documents(), 280, fields=FURTHER, store=("year:int",), store_raw=True)
     with (
         patch.object(tiers, "FANOUT", 1000),
-        patch.object(tiers, "MOST_DEAD", 1000),
+        patch.object(tiers, "MOST_DEAD", 0),  # no segment is rewritten
         SealIndexer(found) as writer,
     ):
         writer.delete(["d05", "d13", "d20"])
-    assert len(read_manifest(found).segments) == 7
+    segments = read_manifest(found).segments
+    assert len(segments) == 7
+    assert sum(segment.deleted is not None for segment in segments) == 3
     return found
 
 
@@ -290,6 +294,44 @@ def test_hits_bring_their_texts(directory: Path, one: Index) -> None:
     assert list(_texts(searchers[0])) == list(_texts(searchers[1]))
 
 
+def test_keys_of_hits_are_those_of_one_machine(directory: Path, one: Index) -> None:
+    found = [
+        SealSearcher(index, tiny.generator(), preset="thorough").search(QUERIES[0])
+        for index in (one, sharded(directory, 3))
+    ]
+    assert found[0]
+    assert any(hit.keys for hit in found[0])
+    assert [hit.keys for hit in found[0]] == [hit.keys for hit in found[1]]
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_explanations_are_refused(directory: Path, within: bool) -> None:
+    searcher = SealSearcher(sharded(directory, 2), tiny.generator())
+    more = {"filter": IDS} if within else {}
+    for asked in (
+        lambda: searcher.explain(QUERIES[0], "d00", **more),
+        lambda: searcher.trace(QUERIES[0], **more),
+    ):
+        with pytest.raises(UsageError, match="lie in shards here; open the index directory") as error:
+            asked()
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("main", [explain_main, server_main])
+def test_commands_of_one_machine_have_no_ray(
+    main: Callable[[list[str]], int], call: Runner, directory: Path
+) -> None:
+    result = call(main, "--index", directory, "--query", "x", "--ray", "local")
+    assert result.code == 2
+    assert "--ray" in result.err.splitlines()[-1] or "required" in result.err.splitlines()[-1]
+
+
+def test_deleted_documents_are_known(directory: Path, one: Index) -> None:
+    index = sharded(directory, 3)
+    for docid, deleted in (("d05", True), ("d20", True), ("d00", False), ("none", False)):
+        assert index.was_deleted(docid) == one.was_deleted(docid) == deleted
+
+
 def test_options_that_do_not_go_together(
     call: Runner, stubbed: Stubbed, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,7 +339,6 @@ def test_options_that_do_not_go_together(
     topics.write_text(f"q\t{QUERIES[0]}\n", encoding="utf-8")
     usual = ("--topics", topics, "--index", directory, "--output", tmp_path / "run.trec")
     assert_fault(call(search_main, *usual, "--shards", 2), 2, "--shards needs --ray")
-    assert_fault(call(search_main, *usual, "--decoders", 2), 2, "--decoders needs --ray")
     assert_fault(call(search_main, *usual, "--ray", "local", "--shards", 0), 2, "--shards is 0")
     published = call(search_main, *usual, "--ray", "local", "--preset", ONE_MACHINE)
     assert_fault(published, 2, "baseline of one machine; leave out --ray")
