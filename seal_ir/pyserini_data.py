@@ -6,7 +6,6 @@ judgements a line of qrels. An object is last: {"end": n}, or what went wrong as
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import socket
@@ -17,6 +16,7 @@ from typing import Any
 
 from seal_ir.errors import InputError, SealError, UsageError, one_line
 from seal_ir.formats.collections.lucene import is_lucene_index
+from seal_ir.formats.io.json_text import json_line
 from seal_ir.pyserini_plugin import java_class, java_error, pyserini_module
 
 TIMEOUT_SECONDS = 20  # of a download that does not go on
@@ -131,14 +131,14 @@ def main(arguments: list[str]) -> int:
         n_records = 0
         try:
             for row in READERS[kind](name):
-                out.write(f"{json.dumps(row)}\n")
+                out.write(f"{json_line(row)}\n")
                 n_records += 1
             end: dict[str, object] = {"end": n_records}
         except UsageError as error:
             end = {"usage": str(error)}
         except SealError as error:
             end = {"error": str(error)}
-        out.write(f"{json.dumps(end)}\n")
+        out.write(f"{json_line(end)}\n")
     return 0
 
 

@@ -215,6 +215,58 @@ void damage(const std::string& path, std::mt19937& random) {
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
+/// An engine of very many documents and no rows but one, to stand before others.
+class Many final : public Engine {
+  public:
+    explicit Many(std::uint64_t n_documents) : n_documents_(n_documents) {}
+    [[nodiscard]] Row n_rows() const override { return 1; }
+    [[nodiscard]] std::uint64_t n_documents() const override { return n_documents_; }
+    [[nodiscard]] Symbol boundary() const override { return kBoundary; }
+    [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> size_in_bytes() const override {
+        return {};
+    }
+    void extend(std::span<const Range>, std::span<const Symbol>, std::span<Range>) const override {
+        fail();
+    }
+    void verify(std::span<const Range>, std::span<const Symbol>, std::size_t,
+                std::span<Range>) const override {
+        fail();
+    }
+    [[nodiscard]] Successors successors(std::span<const Range>) const override { fail(); }
+    void locate(std::span<const Row>, std::span<Position>) const override { fail(); }
+    [[nodiscard]] Streams extract(std::span<const std::uint64_t>) const override { fail(); }
+    [[nodiscard]] std::vector<Row> rows(std::span<const std::uint64_t>) const override { fail(); }
+
+  private:
+    [[noreturn]] static void fail() { throw std::logic_error("a segment without rows was asked"); }
+    std::uint64_t n_documents_;
+};
+
+/// Documents are numbered beyond 2^32 where so many lie before them.
+void check_far_documents(const Engine& engine) {
+    constexpr std::uint64_t kBefore = (std::uint64_t{1} << 32) + 5;
+    const Many many(kBefore);
+    const Engines both{&many, &engine};
+    const Segments segments(both);
+    const std::vector<Range> everything{{0, engine.n_rows()}};
+    const std::vector<Symbol> start{kBoundary};
+    std::vector<Range> starts(1);
+    engine.extend(everything, start, starts);
+    const std::vector<Range> ranges{{0, 0}, starts[0]};
+    const auto found = segments.locate(ranges);
+    std::vector<Row> rows;
+    for (Row row = starts[0].lo; row < starts[0].hi; ++row) rows.push_back(row);
+    std::vector<Position> alone(rows.size());
+    engine.locate(rows, alone);
+    require(found.positions.size() == alone.size(), "far documents: occurrences are missing");
+    for (std::size_t i = 0; i < alone.size(); ++i) {
+        require(found.positions[i].document == kBefore + alone[i].document, "a far document's number");
+    }
+    if (engine.n_documents() == 0) return;
+    const std::vector<std::uint64_t> first{0}, far{kBefore};
+    require(segments.extract(far).symbols == engine.extract(first).symbols, "a far document's text");
+}
+
 }  // namespace
 
 int main() {
@@ -253,6 +305,7 @@ int main() {
         }
         for (auto& thread : threads) thread.join();
         check_refusals(engines);
+        check_far_documents(*engines.front());
         const std::string path = folder / "0";
         damage(path, random);
         try {

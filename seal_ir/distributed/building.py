@@ -84,7 +84,7 @@ class RaySegments:
             OSError: a file cannot be written.
         """
         ray = connected(self.cluster)
-        cutter = Cutter(options.max_segment_tokens, budget, options.store_raw, options.stored)
+        cutter = Cutter(options.max_segment_tokens, budget, options.store_raw, options.all_stored)
         blocks, lengths = _read(ray, documents, tokenizer, options, progress)
         if not blocks:
             return []

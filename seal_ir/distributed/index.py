@@ -19,6 +19,7 @@ from seal_ir.distributed.messages import Found, Shards, Within
 from seal_ir.distributed.ranking import merged, taken_of, wanted_of
 from seal_ir.distributed.tree import as_ranges, numbers_of
 from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.formats.collections.stored import StoredValue
 from seal_ir.index.engine import Occurrences, Successors
 from seal_ir.index.manifest import Manifest
 from seal_ir.index.opening import other_tokenizer
@@ -228,6 +229,10 @@ class ShardedIndex(Index):
     def raws(self, numbers: Sequence[int] | Ints) -> list[str | None]:
         """See `Index.raws`."""
         return self._of_documents("raws", wholes(numbers, "documents"))
+
+    def stored_values(self, numbers: Sequence[int] | Ints) -> list[tuple[tuple[str, StoredValue], ...]]:
+        """See `Index.stored_values`."""
+        return self._of_documents("stored_values", wholes(numbers, "documents"))
 
     def docid(self, number: int) -> str:
         """See `Index.docid`; those of documents that were ranked lately are here."""

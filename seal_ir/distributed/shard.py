@@ -30,6 +30,7 @@ from seal_ir.distributed.messages import (
 from seal_ir.distributed.ranking import best_of, further_of, new_holders
 from seal_ir.distributed.rows import Rows, counts_of
 from seal_ir.errors import IndexDirError
+from seal_ir.formats.collections.stored import StoredValue
 from seal_ir.index.engine import Occurrences
 from seal_ir.index.manifest import Manifest, read_manifest
 from seal_ir.index.opening import Check
@@ -176,6 +177,10 @@ class Shard:
     def raws(self, numbers: Ints) -> list[str | None]:
         """See `Index.raws`."""
         return self._index.raws(numbers - self._base)
+
+    def stored_values(self, numbers: Ints) -> list[tuple[tuple[str, StoredValue], ...]]:
+        """See `Index.stored_values`."""
+        return self._index.stored_values(numbers - self._base)
 
     def docids(self, numbers: Ints) -> list[str]:
         """Ids of documents."""

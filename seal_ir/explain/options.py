@@ -25,7 +25,12 @@ def parser() -> argparse.ArgumentParser:
     add_index(made)
     add("--docid", help="explain this document, ranked or not, instead of the hits")
     add("--hits", type=int, default=10, help="documents of the ranking (%(default)s)")
-    add("--preset", default=DEFAULT_PRESET, choices=[name for name in PRESETS if name != "published"])
+    add(
+        "--preset",
+        default=DEFAULT_PRESET,
+        choices=[name for name in PRESETS if name != "published"],
+        help="how keys are written and ranked (%(default)s)",
+    )
     add("--model", help="folder, hub name or smollm2-135m-seal; default: the one the index was built for")
     add("--full", action="store_true", help="whole texts, not snippets")
     add("--decoding", action="store_true", help="show how the model wrote the keys, too")

@@ -99,12 +99,19 @@ def _add_reading(group: argparse._ArgumentGroup) -> None:
         "--storeRaw",
         dest="store_raw",
         action="store_true",
-        help="keep each JSON record as it was read, extra fields included, for doc().raw()",
+        help="keep each JSON record as it was read, extra fields included, for doc().raw(); with --split a"
+        " passage's has its own id and text, and all else of its document's",
     )
 
 
 def _add_building(group: argparse._ArgumentGroup) -> None:
     default = BuildOptions().engine
+    group.add_argument(
+        "--split",
+        metavar="words:N[:OVERLAP]",
+        help="index passages of N words of each document instead of the whole one, which begin with the last"
+        " OVERLAP words of the one before; a document's passages get the ids ID#0, ID#1, ...",
+    )
     group.add_argument("--engine", default=default.name, choices=ENGINES, help="default %(default)s")
     group.add_argument(
         "--layout",
@@ -234,6 +241,7 @@ def _build(args: argparse.Namespace) -> int:
         threads=args.threads,
         fields=tuple(args.fields),
         store=tuple(args.store),
+        split=args.split,
     )
     if args.import_seal is None:
         collection = _collection(args, building)
@@ -269,14 +277,20 @@ def _on_ray(args: argparse.Namespace) -> Segmenting:
 def _collection(args: argparse.Namespace, building: BuildOptions) -> Collection | PublishedCollection:
     include = read_ids(args.include_ids) if args.include_ids else None
     reading = ReadOptions(
-        args.duplicates, args.malformed, include, building.store_raw, building.fields, building.stored
+        args.duplicates,
+        args.malformed,
+        include,
+        building.store_raw,
+        building.fields,
+        building.stored,
+        building.split is not None,
     )
     return Collection(args.collection, args.input, reading)
 
 
 def _check_import(args: argparse.Namespace) -> None:
     """Refuse what says how to read files of records: a published index is taken as a whole."""
-    names = ("input", "include_ids", "store_raw", "fields", "store", "duplicates", "malformed")
+    names = ("input", "include_ids", "store_raw", "fields", "store", "duplicates", "malformed", "split")
     usual(args, names, "--import-seal, which takes an index as a whole")
 
 
@@ -298,8 +312,9 @@ def _print_counts(args: argparse.Namespace, collection: Collection | PublishedCo
 
 def _print_size(args: argparse.Namespace, manifest: Manifest, seconds: float) -> None:
     """What the index holds now."""
+    what = "documents" if manifest.split is None else f"passages ({manifest.split})"
     print(
-        f"{args.index}: {manifest.n_documents:,} documents, {manifest.n_tokens:,} tokens, "
+        f"{args.index}: {manifest.n_documents:,} {what}, {manifest.n_tokens:,} tokens, "
         f"{manifest.n_bytes:,} bytes, {seconds:.1f} s"
     )
 

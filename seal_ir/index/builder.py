@@ -12,6 +12,7 @@ from typing import Any
 
 from seal_ir.arguments import check_least
 from seal_ir.errors import InputError, UsageError
+from seal_ir.formats.collections.splitting import Split, with_positions
 from seal_ir.formats.collections.stored import StoredFields, stored_fields
 from seal_ir.index.directory import unwritable
 from seal_ir.index.document_checks import checked
@@ -20,11 +21,13 @@ from seal_ir.index.generations import building, commit, named_by_content
 from seal_ir.index.manifest import (
     FIELDS,
     LIBRARIES,
+    SPLIT,
     Manifest,
     SegmentInfo,
     tokenizer_name,
 )
 from seal_ir.index.memory import MAX_SEGMENT_TOKENS, Budget, Size
+from seal_ir.index.pages import pieces
 from seal_ir.index.segmenting import Cutter, PhaseReport, Tokenised, tokenised
 from seal_ir.index.segments import build_segment
 from seal_ir.index.workers import Workers
@@ -46,6 +49,7 @@ class BuildOptions:
         fields: names of the further fields that documents have, beside title and body.
         store: fields of JSON records to store, to filter by: NAME or NAME:TYPE each; see `stored_fields`.
         threads: segments that are built at a time, in processes of their own, where there are several.
+        split: cut documents into passages: words:N or words:N:OVERLAP, see `Split`; None for whole ones.
     """
 
     engine: EngineSpec = EngineSpec()
@@ -55,22 +59,46 @@ class BuildOptions:
     threads: int = 1
     fields: tuple[str, ...] = ()
     store: tuple[str, ...] = ()
+    split: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers that mean nothing."""
         check_least(self, max_segment_tokens=1, threads=1)
         if len(self.fields) > MAX_FURTHER:
             raise UsageError(f"{len(self.fields)} further fields; an index has at most {MAX_FURTHER}")
-        _ = self.stored
+        _ = self.all_stored
 
     @property
     def stored(self) -> StoredFields:
-        """The fields to store.
+        """The fields of records to store.
 
         Raises:
             UsageError: `store` means nothing.
         """
         return stored_fields(self.store)
+
+    @property
+    def splitting(self) -> Split | None:
+        """How documents are cut into passages.
+
+        Raises:
+            UsageError: `split` means nothing.
+        """
+        return None if self.split is None else Split.parse(self.split)
+
+    @property
+    def all_stored(self) -> StoredFields:
+        """The fields to store, with those that say where passages stood.
+
+        Raises:
+            UsageError: `store` or `split` means nothing, or a field has the name of one of these.
+        """
+        return self.stored if self.splitting is None else with_positions(self.stored)
+
+    @property
+    def of_split(self) -> dict[str, str]:
+        """What the manifest's `collection` says of the split; nothing where there is none."""
+        return {} if self.splitting is None else {SPLIT: str(self.splitting)}
 
 
 Segmenting = Callable[
@@ -118,10 +146,10 @@ def build_index(
         UsageError: `directory` holds something that is not an index, or is being built by another process;
             the memory is too little for any build.
         ArgumentError: one of `documents` is no `Document` of texts; names its place and what it holds.
-        InputError: there are no documents, or one is longer than a segment.
+        InputError: there are no documents, one is longer than a segment, or cannot be split for its id.
         IndexDirError: the index cannot be written (a full disk), or the engine was not built; memory ran out.
     """
-    documents = checked(documents, options.fields, options.stored)
+    documents = pieces(checked(documents, options.fields, options.stored), options.splitting)
     directory = Path(os.path.realpath(directory))  # a link stays, what it leads to is replaced
     if not directory.name:
         raise UsageError(f"{directory}: cannot be an index; name a directory below it")
@@ -136,14 +164,15 @@ def build_index(
             path.write_text(tokenizer.definition, encoding="utf-8", newline="\n")
             progress("computing checksums", sum(segment.n_documents for segment in segments))
             segments, files = named_by_content(working, segments)
+            told = about()
             manifest = Manifest(
                 tokenizer=tokenizer.fingerprint,
                 fields=(*FIELDS, *options.fields),
                 library=LIBRARIES[options.engine.name],
                 segments=tuple(segments),
                 files=files,
-                stored=dict(options.stored),
-                **about(),
+                stored=dict(options.all_stored),
+                **{**told, "collection": {**told["collection"], **options.of_split}},
             )
             commit(directory, working, manifest)
     except OSError as error:
@@ -159,7 +188,7 @@ def _build_segments(
     With several threads, other processes build the segments while this one reads, unless there is but one.
     """
     spec, n_read = options.engine, 0
-    cutter = Cutter(options.max_segment_tokens, budget, options.store_raw, options.stored)
+    cutter = Cutter(options.max_segment_tokens, budget, options.store_raw, options.all_stored)
     segments: list[SegmentInfo] = []
     with Workers(options.threads, budget) as workers:
         for writer, last in cutter.segments(items, working):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -87,8 +87,8 @@ class Changes:
                     found[docid] = Place(segment, number)
         return found
 
-    def add(self, item: Tokenised, before: Place | None = None) -> None:
-        """Add a document, in the place of the one at `before`, which has its id.
+    def add(self, item: Tokenised) -> None:
+        """Add a document, whose id no live one has.
 
         Raises:
             InputError, IndexDirError, OSError: as `Collector.add`.
@@ -101,11 +101,12 @@ class Changes:
         lengths = self._lengths[-1]
         place = Place(len(self._parts) + len(self._lengths) - 1, len(lengths))
         lengths.append(len(item.symbols))
-        self._do(_Step(item.document.id, before, place))
+        self._do(_Step(item.document.id, None, place))
 
-    def delete(self, docid: str, place: Place) -> None:
-        """Delete the document that `find` found there."""
-        self._do(_Step(docid, place, None))
+    def delete_all(self, places: Mapping[str, Place]) -> None:
+        """Delete the documents that `find` found there."""
+        for docid, place in places.items():
+            self._do(_Step(docid, place, None))
 
     def begin(self) -> None:
         """What is done from here on can be taken back."""

@@ -29,6 +29,7 @@ _USUAL: dict[str, Any] = {
     "duplicates": "error",
     "malformed": "error",
     "list_empty": False,
+    "split": None,
     "engine": BuildOptions().engine.name,
     "layout": BuildOptions().engine.layout,
     "collection": "JsonCollection",
@@ -49,7 +50,7 @@ def changed(args: argparse.Namespace, progress: PhaseReport) -> tuple[Collection
         if args.input is None and not names_source(args.collection):
             raise UsageError(f"--input is missing: name the documents to {mode}")
     else:
-        usual(args, (*_READING, "collection"), f"--{mode}, which reads no documents")
+        usual(args, (*_READING, "collection", "split"), f"--{mode}, which reads no documents")
     if mode == "update" and args.duplicates == "first":
         raise UsageError(
             "--duplicates first does not go with --update; --append --duplicates first keeps documents"
@@ -60,6 +61,7 @@ def changed(args: argparse.Namespace, progress: PhaseReport) -> tuple[Collection
         max_segment_tokens=args.max_segment_tokens,
         memory=parse_size(args.memory) if args.memory else None,
         threads=args.threads,
+        split=args.split,
     )
     model = None if args.model == DEFAULT_MODEL else args.model
     collection = _collection(args, base) if mode in ("append", "update") else None
@@ -91,6 +93,12 @@ def usual(args: argparse.Namespace, names: Sequence[str], what: str) -> None:
 def _collection(args: argparse.Namespace, base: Manifest) -> Collection:
     include = read_ids(args.include_ids) if args.include_ids else None
     reading = ReadOptions(
-        args.duplicates, args.malformed, include, base.has_raw, base.further_fields, base.stored_fields
+        duplicates=args.duplicates,
+        malformed=args.malformed,
+        include_ids=include,
+        keep_raw=base.has_raw,
+        fields=base.further_fields,
+        stored=base.record_fields,
+        will_split=base.split is not None,
     )
     return Collection(args.collection, args.input, reading)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from seal_ir.arrays import Ints
+from seal_ir.formats.collections.stored import StoredValue
 from seal_ir.index.directory import damaged
 from seal_ir.index.documents import DocumentTable, Text, numbers_bytes, open_numbers
 from seal_ir.index.manifest import SegmentInfo
@@ -83,6 +84,10 @@ class LiveTable:
     def stored(self) -> pa.Table:
         """See `DocumentTable.stored`."""
         return self._table.stored.take(self._live)
+
+    def stored_values(self, numbers: Ints) -> list[tuple[tuple[str, StoredValue], ...]]:
+        """See `DocumentTable.stored_values`."""
+        return self._table.stored_values(self._live[numbers])
 
     def stored_text(self, number: int) -> Text | None:
         """See `DocumentTable.stored_text`."""

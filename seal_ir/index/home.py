@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from seal_ir.errors import ModelError
+from seal_ir.errors import IndexDirError, ModelError, UsageError, shown
+from seal_ir.formats.collections.splitting import Split
 from seal_ir.index.builder import BuildOptions
 from seal_ir.index.engine import EngineSpec
 from seal_ir.index.manifest import (
@@ -88,11 +89,13 @@ def begun(directory: Path, model: Model | None, options: BuildOptions) -> tuple[
     """The manifest to go on from, without segments where there is no index yet, and the tokenizer.
 
     Raises:
+        UsageError: the options split documents otherwise than the index.
         ModelError: the model cannot be found, or its tokenizer is not the index's.
         IndexDirError: the index is damaged.
     """
     if (directory / MANIFEST).exists():
         base = read_manifest(directory)
+        check_split(directory, base, options)
         check_files(directory, base, [base.tokenizer_file])
         tokenizer = TextTokenizer.from_file(directory / base.tokenizer_file)
         if model is not None and _tokenizer_of(model).fingerprint != tokenizer.fingerprint:
@@ -103,13 +106,42 @@ def begun(directory: Path, model: Model | None, options: BuildOptions) -> tuple[
         return base, tokenizer
     chosen = DEFAULT_MODEL if model is None else model
     tokenizer = _tokenizer_of(chosen)
-    about = {"kind": "SealIndexer"}
+    about = {"kind": "SealIndexer", **options.of_split}
     library = LIBRARIES[options.engine.name]
     fields = (*FIELDS, *options.fields)
-    stored = dict(options.stored)
+    stored = dict(options.all_stored)
     return Manifest(
         _name_of(chosen), tokenizer.fingerprint, fields, library, (), {}, about, stored
     ), tokenizer
+
+
+def check_split(directory: Path, base: Manifest, options: BuildOptions) -> None:
+    """Refuse to split documents otherwise than those that are there.
+
+    Raises:
+        UsageError: the options name another split than the index's.
+    """
+    if options.splitting is not None and str(options.splitting) != base.split:
+        told = "not split" if base.split is None else f"split by {base.split}"
+        raise UsageError(
+            f"{directory}: its documents are {told}, and an index keeps its own; leave out --split"
+            f" {options.split}, or index the collection anew"
+        )
+
+
+def split_of(directory: Path, base: Manifest) -> Split | None:
+    """How an index splits documents.
+
+    Raises:
+        IndexDirError: in a way that this program does not know.
+    """
+    try:
+        return None if base.split is None else Split.parse(base.split)
+    except (TypeError, UsageError) as error:
+        raise IndexDirError(
+            f"{directory}: its documents are split by {shown(base.split)}, which this program does not know;"
+            " update it, or index the collection anew"
+        ) from error
 
 
 def cutter_for(base: Manifest, tokenizer: TextTokenizer, options: BuildOptions) -> Cutter:

@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
@@ -20,8 +19,9 @@ from seal_ir.index.committing import committed, merged
 from seal_ir.index.directory import unwritable
 from seal_ir.index.document_checks import Given, given
 from seal_ir.index.generations import building
-from seal_ir.index.home import Home, Model, begun, cutter_for
+from seal_ir.index.home import Home, Model, begun, cutter_for, split_of
 from seal_ir.index.manifest import Manifest
+from seal_ir.index.pages import batches, check_whole, found, pieces
 from seal_ir.index.parts import opened_parts
 from seal_ir.index.segmenting import PhaseReport, tokenised
 from seal_ir.index.tiers import loads_of, merged_to, next_merge
@@ -30,7 +30,6 @@ from seal_ir.text.words import FieldEncoder
 Duplicates = Literal["error", "first", "last"]
 Missing = Literal["error", "skip"]
 _DEFAULTS = BuildOptions()
-_BATCH = 1000  # documents looked up and tokenised together
 
 
 class SealIndexer:
@@ -65,11 +64,11 @@ class SealIndexer:
             model: whose tokenizer a new index uses: folder, hub name or packaged model, or a tokenizer;
                 default: the packaged model. An index that is there knows its own, which this must be.
             options: how segments are built, one at a time; engine, fields and what is kept of records are
-                those of an index that is there.
+                those of an index that is there; another split than its own is refused.
             progress: told of each phase.
 
         Raises:
-            UsageError: the directory holds something else, or another process writes.
+            UsageError: the directory holds something else, another process writes, or the split is another.
             ModelError: the model cannot be found, or its tokenizer is not the index's.
             IndexDirError: the index is damaged, or the directory cannot be written.
         """
@@ -85,6 +84,7 @@ class SealIndexer:
             cutter = cutter_for(self._base, tokenizer, options)
             self._home = Home(self.directory, working, tokenizer, cutter, progress)
             self._encoder = FieldEncoder(tokenizer)
+            self._split = split_of(self.directory, self._base)
             self._parts = opened_parts(self.directory, self._base)
             self._changes = self._no_changes()
         except BaseException:
@@ -134,24 +134,25 @@ class SealIndexer:
         """Delete documents by their ids; all of them, or none where this raises.
 
         Args:
-            ids: in any order; a repeated one counts once.
+            ids: in any order; a repeated one counts once. That of a split document stands for its passages.
             missing: where an id is not there: "error", or "skip" it.
 
         Raises:
-            InputError: an id is not there.
+            InputError: an id is not there, or is that of a split document's passage.
             ArgumentError: one is no text.
         """
         choice(missing, "missing", ("error", "skip"))
         wanted = list(dict.fromkeys(texts(list(ids) if isinstance(ids, set | frozenset) else ids, "ids")))
         with self._change() as changes:
-            places = changes.find(wanted)
+            check_whole(wanted, self._split)
+            places = found(changes.find, wanted, self._split)
             if (
                 missing == "error"
                 and (absent := next((i for i in wanted if i not in places), None)) is not None
             ):
                 self._refuse_absent(absent)
-            for docid, place in places.items():
-                changes.delete(docid, place)
+            for page in places.values():
+                changes.delete_all(page)
 
     def commit(self) -> None:
         """Make all changes seen, on disk to stay; then merge small segments where there are many.
@@ -218,13 +219,16 @@ class SealIndexer:
         """Add documents in batches."""
         fields = self._base.further_fields
         with self._change() as changes:
-            documents = given(docs, fields, self._base.stored_fields)
-            while batch := list(islice(documents, _BATCH)):
-                places = changes.find(document.id for document in batch)
+            documents = given(docs, fields, self._base.record_fields)
+            for batch in batches(documents, self._split):
+                places = found(changes.find, (document.id for document in batch), self._split)
                 chosen = chosen_of(batch, places, wanted)
+                for document in chosen:
+                    changes.delete_all(places.get(document.id, {}))
+                parts = pieces(chosen, self._split)
                 with self._writing():
-                    for item in tokenised(chosen, self._encoder, fields, self._home.progress):
-                        changes.add(item, places.get(item.document.id))
+                    for item in tokenised(parts, self._encoder, fields, self._home.progress):
+                        changes.add(item)
 
     def _on_duplicate(self, docid: str, duplicates: Duplicates) -> bool:
         if duplicates == "error":

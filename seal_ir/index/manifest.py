@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from seal_ir.errors import IndexDirError
+from seal_ir.formats.collections.splitting import POSITIONS
 from seal_ir.formats.collections.stored import STORED_TYPES, StoredField, StoredFields
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.json_text import exact_json, json_file
@@ -20,6 +21,7 @@ from seal_ir.text.symbols import MAX_FURTHER
 
 MANIFEST = "index.json"
 RAW_FILE, TOKENS_FILE = "raw.arrow", "tokens.bin"
+SPLIT = "split"  # in `collection`
 OLDEST_FORMAT, NEWEST_FORMAT = 1, 5
 _FIRST_WITH_FURTHER, _FIRST_WITH_LIBRARY = 3, 2  # formats
 FIELDS = (TITLE, BODY)
@@ -76,7 +78,7 @@ class Manifest:
         library: name, version and licence of the library that the engine is linked with; "" for our own.
         segments: in document order.
         files: size and sha256 of every other file, by path below the index directory.
-        collection: what was read: kind, and the counts of the reader.
+        collection: what was read: kind, the counts of the reader, and how documents were split.
         stored: names of the fields that are stored beside documents, and their types.
         version: of the format that it was read from.
         unknown: keys in it that this program does not know, of a newer one; they are passed over.
@@ -127,6 +129,16 @@ class Manifest:
     def stored_fields(self) -> StoredFields:
         """The fields that are stored beside documents, in their order."""
         return tuple(StoredField(name, kind) for name, kind in self.stored.items())
+
+    @property
+    def split(self) -> str | None:
+        """How documents were cut into passages when it was built, as `Split.parse` reads it, or None."""
+        return self.collection.get(SPLIT)
+
+    @property
+    def record_fields(self) -> StoredFields:
+        """The stored fields that records have: all but the places of passages."""
+        return tuple(f for f in self.stored_fields if self.split is None or f not in POSITIONS)
 
     @property
     def tokenizer_file(self) -> str:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from seal_ir.arguments import path, text, whole, wholes
 from seal_ir.arrays import Ints, Symbols
 from seal_ir.errors import ArgumentError, IndexDirError, UsageError, shown
+from seal_ir.formats.collections.stored import StoredValue
 from seal_ir.index.deletions import LiveTable
 from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine, Occurrences, Successors
@@ -267,6 +268,21 @@ class Index:
             local = (wanted[segment == s] - self._bases[s]).tolist()
             raws = self._tables[s].raws(local)
             found.update(zip((wanted[segment == s]).tolist(), raws, strict=True))
+        return [found[number] for number in wanted.tolist()]
+
+    def stored_values(self, numbers: Sequence[int] | Ints) -> list[tuple[tuple[str, StoredValue], ...]]:
+        """Names and values of documents' stored fields, by number; absent ones are left out.
+
+        Raises:
+            IndexDirError: a file is damaged.
+        """
+        found: dict[int, tuple[tuple[str, StoredValue], ...]] = {}
+        wanted = wholes(numbers, "documents")
+        segment = self._segment_of(wanted)
+        for s in np.unique(segment).tolist():
+            chosen = wanted[segment == s]
+            values = self._tables[s].stored_values(chosen - self._bases[s])
+            found.update(zip(chosen.tolist(), values, strict=True))
         return [found[number] for number in wanted.tolist()]
 
     def docid(self, number: int) -> str:

@@ -105,7 +105,7 @@ class Cutter:
         """
         told = f"document {document.id!r} has {size.n_tokens} tokens"
         if size.n_tokens > self._limit(size):
-            raise InputError(f"{told}; a segment holds at most {self._limit(size)}; split it")
+            raise InputError(f"{told}; a segment holds at most {self._limit(size)}; split it (--split)")
         if not self.budget.holds(n_read, size):
             raise InputError(f"{told}, for which the memory does not suffice; split it, or see --memory")
 

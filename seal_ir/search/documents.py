@@ -28,7 +28,7 @@ class SealDocument:
     with `get` and `getField`.
 
     Attributes:
-        document: id, title and text.
+        document: id, title, text, further and stored fields.
         record: its record as it was read, where the index was built with --storeRaw.
     """
 
@@ -58,8 +58,9 @@ class SealDocument:
     def get(self, field: str) -> str | None:
         """A field by name, or None.
 
-        These are id, title, text, contents, raw; a further one, a value a line; and whatever else the stored
-        record has, where it is a JSON object: text as it is, all other values as JSON.
+        These are id, title, text, contents, raw; a further one, a value a line; whatever else the record that
+        was kept has, where it is a JSON object; and stored fields, such as the `passage_start` and
+        `passage_end` of a split document's passage. Text is given as it is, all other values as JSON.
         """
         values = {
             "id": self.document.id,
@@ -79,11 +80,13 @@ class SealDocument:
         return None if value is None else StoredField(value)
 
     def _recorded(self, field: str) -> str | None:
-        """A field of the record's own; it is read when it is asked for."""
+        """A field of the record's own, which is read when it is asked for, or a stored one."""
         record = None if self.record is None else parse_object(self.record)
-        if record is None or isinstance(record, Malformed) or record.get(field) is None:
+        value = None if record is None or isinstance(record, Malformed) else record.get(field)
+        if value is None:
+            value = dict(self.document.stored).get(field)
+        if value is None:
             return None
-        value = record[field]
         return value if isinstance(value, str) else json_line(value)
 
 

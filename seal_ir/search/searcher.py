@@ -74,6 +74,7 @@ class SealSearcher(QueryPipeline):
         *,
         fields: Iterable[str] = (),
         store: Iterable[str] = (),
+        split: str | None = None,
         **options: Any,
     ) -> SealSearcher:
         """A searcher on documents that are indexed here and now, in a temporary folder that goes with it.
@@ -84,6 +85,7 @@ class SealSearcher(QueryPipeline):
             model: folder, hub name or packaged model, or a loaded model; default: the packaged one.
             fields: names of the documents' further fields.
             store: fields to keep for filters, NAME or NAME:TYPE each; see docs/filters.md.
+            split: cut documents into passages, words:N or words:N:OVERLAP; see docs/index.md.
             **options: as for a searcher.
 
         Raises:
@@ -94,7 +96,7 @@ class SealSearcher(QueryPipeline):
         folder = tempfile.mkdtemp(prefix="seal-ir-")
         try:
             whose = model if isinstance(model, str | os.PathLike | None) else model.tokenizer
-            building = BuildOptions(fields=tuple(fields), store=tuple(store))
+            building = BuildOptions(fields=tuple(fields), store=tuple(store), split=split)
             with SealIndexer(Path(folder, "index"), whose, options=building) as writer:
                 writer.add(docs)
                 if not writer.n_documents:
@@ -339,8 +341,8 @@ class SealSearcher(QueryPipeline):
 
 
 def _documents(index: Index, numbers: Sequence[int]) -> list[SealDocument]:
-    documents, raws = index.documents(numbers), index.raws(numbers)
-    return [SealDocument(*entry) for entry in zip(documents, raws, strict=True)]
+    rows = zip(index.documents(numbers), index.stored_values(numbers), index.raws(numbers), strict=True)
+    return [SealDocument(document._replace(stored=stored), raw) for document, stored, raw in rows]
 
 
 def _remove(folder: str, process: int) -> None:

@@ -6,7 +6,6 @@ all on questions unlike those of training (Wortsman et al. 2022).
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -118,9 +117,9 @@ def _check_alike(first: Path, other: Path) -> None:
     if _base(first) != _base(other):
         raise ModelError(f"{other}: is an adapter of {_base(other)}, and {first} one of {_base(first)}")
     for name in sorted({*configs[0], *configs[1]}):
-        values = [json.dumps(config.get(name), sort_keys=True) for config in configs]
+        values = [config.get(name) for config in configs]
         if values[0] != values[1]:
-            raise ModelError(f"{other}: {name} is {values[1]}, in {first} it is {values[0]}")
+            raise ModelError(f"{other}: {name} is {values[1]!r}, in {first} it is {values[0]!r}")
 
 
 def _base(folder: Path) -> str:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from seal_ir.arrays import Ints, Symbols
 from seal_ir.errors import IndexDirError, InputError, UsageError
 from seal_ir.index.engine import EngineSpec, Occurrences, build_engine, open_engine
+from seal_ir.index.engines import Engines, joined
 from seal_ir.index.memory import Budget
 from seal_ir.index.native import MAX_SUFFIXES, build_native
 from seal_ir.index.reader import Index
@@ -62,6 +64,23 @@ def test_a_segment_as_large_as_any(engine: Any) -> None:
     assert engine.without(np.array([1, 2])).n_rows == m + 2
 
 
+class Shifted:
+    """Engines as one behind so many documents; cpp/tests/segments_test.cpp has the compiled sum."""
+
+    def __init__(self, engines: Engines, first: int) -> None:
+        self._engines, self._first = engines, first
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engines, name)
+
+    def locate(self, ranges: Ints) -> Occurrences:
+        found = self._engines.locate(ranges)
+        return found._replace(documents=found.documents + self._first)
+
+    def extract(self, documents: Ints) -> tuple[Ints, Symbols]:
+        return self._engines.extract(documents - self._first)
+
+
 class Several(Index):
     """An index of engines without files; documents numbered from `first`."""
 
@@ -70,6 +89,7 @@ class Several(Index):
         sizes = [engine.n_documents for engine in engines]
         self._bases = first + np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.n_documents = int(self._bases[-1])
+        self._joined = Shifted(joined(engines), first)
 
 
 def test_rows_of_several_segments_are_counted_beyond_2_to_the_32(engine: Any) -> None:
@@ -97,6 +117,7 @@ def test_documents_beyond_2_to_the_32_are_searched_like_any(tmp_path: Path) -> N
     stores = _rank.TokenStores.open([str(path) for path in paths], [None] * len(paths))
     first = MANY + 1
     index._bases, index.n_documents = index._bases + first, index.n_documents + first
+    index._joined = Shifted(joined(index._engines), first)
     assert index.stores is not None
     index.stores.compiled = stores
     query = "what is the capital of Japan"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from seal_ir.index.reader import Index
 from seal_ir.index.view import View
 from seal_ir.records import Document
 from seal_ir.search.searcher import SealSearcher
-from tests.helpers import tiny
+from tests.helpers import pages, tiny
 from tests.helpers.indexes import edit, part, refused
 from tests.helpers.stubbed import Stubbed
 
@@ -325,7 +324,7 @@ def test_damaged_stored_fields(tmp_path: Path) -> None:
 def test_the_page_of_filters_runs(tmp_path: Path, stubbed: Stubbed, monkeypatch: pytest.MonkeyPatch) -> None:
     """docs/filters.md, on an index of its name; its ids, fields and questions are made up."""
     page = Path(__file__).parents[2] / "docs" / "filters.md"
-    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    (code,) = (block.code for block in pages.blocks(page) if block.language == "python")
     options = BuildOptions(store=("year:int", "lang"))
     with SealIndexer(tmp_path / "idx", tiny.save_tokenizer(tmp_path / "model"), options=options) as writer:
         writer.add({"id": f"d{n}", "contents": tiny.SENTENCES[n % 5], "year": 1997 + n} for n in range(8))

@@ -292,6 +292,8 @@ def _texts(searcher: SealSearcher) -> Iterator[str]:
 def test_hits_bring_their_texts(directory: Path, one: Index) -> None:
     searchers = [SealSearcher(index, tiny.generator()) for index in (one, sharded(directory, 3))]
     assert list(_texts(searchers[0])) == list(_texts(searchers[1]))
+    years = [searcher.doc("d06").get("year") for searcher in searchers]
+    assert years == ["6", "6"]
 
 
 def test_keys_of_hits_are_those_of_one_machine(directory: Path, one: Index) -> None:

@@ -32,7 +32,7 @@ def test_the_stubs_are_those_of_the_modules() -> None:
             f"def locate(self, rows: {INTS}) -> None",
             "EngineBase.locate",
         ),
-        ("def locate(self, ", "def locate(self, more: int, ", "EngineBase.locate"),
+        ("def locate(self, rows: ", "def locate(self, more: int, rows: ", "EngineBase.locate"),
         ("def size_in_bytes(", "def n_bytes(", "EngineBase.n_bytes"),
         ("def size_in_bytes(", "def n_bytes(", "EngineBase.size_in_bytes"),
         ("    @property\n    def n_symbols", "    def n_symbols", "Engine.n_symbols"),

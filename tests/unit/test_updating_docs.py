@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
-from tests.helpers import tiny
+from tests.helpers import pages, tiny
 from tests.helpers.stubbed import Stubbed
 
 PAGE = Path(__file__).parents[2] / "docs" / "updating.md"
 
 
-def test_the_readme_shows_the_lifecycle_of_the_page() -> None:
-    assert _lifecycle() in (PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
-
-
-def _lifecycle() -> str:
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    return str(code)
-
-
 def test_the_lifecycle_runs(tmp_path: Path, stubbed: Stubbed, monkeypatch: pytest.MonkeyPatch) -> None:
     """In ten lines, on the echo model instead of the packaged one."""
-    code = _lifecycle()
+    (code,) = (block.code for block in pages.blocks(PAGE) if block.language == "python")
     assert len([line for line in code.splitlines() if line]) == 10
     monkeypatch.chdir(tmp_path)
     model = tiny.save_tokenizer(tmp_path / "model")

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections.kinds import KINDS, kind_and_source
 from seal_ir.formats.collections.passages import TEXT_KEYS, Record
+from seal_ir.formats.collections.splitting import splittable
 from seal_ir.formats.collections.stored import StoredFields
 from seal_ir.formats.io.files import iter_lines, shown
 from seal_ir.formats.io.jsonlines import Malformed
@@ -56,6 +57,7 @@ class ReadOptions:
         keep_raw: let documents have their records as they were read, where the format is JSON.
         fields: further fields that documents are to have, by their names in JSON records.
         stored: fields of JSON records that are to be stored beside documents.
+        will_split: documents are to be split into passages: an id that holds a `#` is malformed.
     """
 
     duplicates: Duplicates = "error"
@@ -64,6 +66,7 @@ class ReadOptions:
     keep_raw: bool = False
     fields: tuple[str, ...] = ()
     stored: StoredFields = ()
+    will_split: bool = False
 
     def __post_init__(self) -> None:
         for name in self.fields:
@@ -184,7 +187,7 @@ class Collection:
         for path in self._watched:
             asked = {"keep_raw": options.keep_raw, "fields": options.fields, "stored": options.stored}
             for line, record in kind.records(path, **asked):
-                yield path, line, record
+                yield path, line, splittable(record) if options.will_split else record
 
     def _excludes(self, docid: str) -> bool:
         return self._options.include_ids is not None and docid not in self._options.include_ids

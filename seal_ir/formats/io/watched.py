@@ -43,8 +43,15 @@ class _Watched(io.FileIO):
 def watched(paths: Sequence[Path]) -> list[Path]:
     """The paths, those of regular files watched."""
     return [
-        WatchedPath(path) if not isinstance(path, KeptPipe) and path.is_file() else path for path in paths
+        WatchedPath(path) if not isinstance(path, KeptPipe) and _is_file(path) else path for path in paths
     ]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long, say: whoever opens it tells
+        return False
 
 
 def fraction_read(paths: Sequence[Path]) -> float | None:
