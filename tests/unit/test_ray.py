@@ -168,6 +168,15 @@ def test_an_index_is_built_in_tasks(ray: Any, call: Runner, tmp_path: Path) -> N
         assert sorted(path.name for path in (tmp_path / "many").iterdir()) == sorted(
             {"index.json", *(name.partition("/")[0] for name in many.manifest.files)}
         )
+    parts = ("--split", "words:4", "--collection", "JsonCollection")
+    for name, more in (("whole", ()), ("parts", ("--ray", "local", "--shards", 2))):
+        assert call(index_main, *usual, *parts, "--index", tmp_path / name, *more).code == 0
+    whole, cut_up = Index(tmp_path / "whole"), Index(tmp_path / "parts")
+    assert len(cut_up.manifest.segments) == 2
+    assert cut_up.n_documents > len(records)
+    everything = range(whole.n_documents)
+    assert cut_up.stored_values(everything) == whole.stored_values(everything)
+    same_rows(cut_up, whole)
     for number, shards in enumerate((2, 2)):  # the same cut gives the same files
         assert (
             call(
