@@ -116,7 +116,7 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
 def _add_encoder(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_index(parser)
-    add("--encoder", help="folder, hub name or smollm2-135m-seal; default: the model the index was built for")
+    add("--encoder", help="folder, hub name or packaged name; default: the model the index was built for")
     served = "keys of intersective have titles too; they serve all without further fields but published"
     add("--preset", default=DEFAULT_PRESET, help=f"one of {', '.join(PRESETS)} (%(default)s); {served}")
     decoding = parser.add_argument_group("decoding")

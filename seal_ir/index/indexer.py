@@ -41,7 +41,7 @@ class SealIndexer:
     leaves the last commit. May be called from several threads, one at a time.
 
     ```python
-    with SealIndexer("idx", model="smollm2-135m-seal") as writer:
+    with SealIndexer("idx", model="smollm2-135m-rank") as writer:
         writer.add([{"id": "a", "title": "Paris", "text": "The capital of France."}])
     ```
 

@@ -62,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
     add("--hits", type=int, default=100, help="documents per topic (%(default)s)")
     presets = f"one or more of {', '.join(PRESETS)}; published is a slow baseline for benchmarks only"
     add("--preset", nargs="+", default=[DEFAULT_PRESET], help=presets)
-    add("--model", help="folder, hub name or smollm2-135m-seal; default: the one the index was built for")
+    add("--model", help="folder, hub name or packaged name; default: the one the index was built for")
     _add_filtering(made.add_argument_group("within some documents"))
     _add_fusing(made.add_argument_group("fusion with another ranking"))
     _add_writing(made.add_argument_group("topics, and the run that is written"))

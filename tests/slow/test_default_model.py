@@ -11,7 +11,7 @@ import pytest
 from seal_ir.index.__main__ import main as index
 from seal_ir.index.reader import Index
 from seal_ir.search.__main__ import main as search
-from seal_ir.text.pretrained import BASE_MODEL, DEFAULT_MODEL, find_model, load_description
+from seal_ir.text.pretrained import BASE_MODEL, DEFAULT_MODEL, WRITING_MODEL, find_model, load_description
 from tests.helpers.commands import Runner
 
 pytestmark = [
@@ -23,10 +23,10 @@ N_QUERIES = 12
 
 
 def test_what_the_package_holds() -> None:
-    folder = find_model(DEFAULT_MODEL).folder
+    folder = find_model(WRITING_MODEL).folder
     assert folder is not None
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 15 << 20
-    description = load_description(find_model(DEFAULT_MODEL))
+    description = load_description(find_model(WRITING_MODEL))
     assert description is not None
     trained = json.loads((folder / "training.json").read_text(encoding="utf-8"))
     assert [description.body, description.title] == trained["prompts"]["supervised"]
@@ -59,12 +59,15 @@ def test_it_is_searched_with_where_no_model_is_named_and_beats_its_base(call: Ru
     assert found[DEFAULT_MODEL] > 1.3 * found[BASE_MODEL] > 0, found
 
 
-def test_the_model_trained_for_ranking_goes_with_the_same_indexes() -> None:
-    folder = find_model("smollm2-135m-rank").folder
+def test_the_model_trained_to_rank_goes_with_the_indexes_of_the_other() -> None:
+    folder = find_model(DEFAULT_MODEL).folder
     assert folder is not None
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 15 << 20
-    assert load_description(find_model("smollm2-135m-rank")) == load_description(find_model(DEFAULT_MODEL))
+    assert load_description(find_model(DEFAULT_MODEL)) == load_description(find_model(WRITING_MODEL))
     trained = json.loads((folder / "training.json").read_text(encoding="utf-8"))
     card = (folder / "README.md").read_text(encoding="utf-8")
-    assert f"{trained['options']['steps']} steps of others" in card
-    assert f"{trained['curves']['train_rank_loss'][-1][1]:.1f} at the end" in card
+    assert f"{trained['options']['steps']} steps more" in card
+    shares = trained["average"]
+    assert f"of the last {shares['rank-3']} and {WRITING_MODEL} {shares[WRITING_MODEL]}" in card
+    losses = [f"{loss:.2f}" for _, loss in trained["curves"]["train_rank_loss"]]
+    assert f"{losses[0]} in the first 20 steps and {losses[-1]} in the last" in card

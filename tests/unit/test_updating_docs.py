@@ -18,11 +18,11 @@ def test_the_lifecycle_runs(tmp_path: Path, stubbed: Stubbed, monkeypatch: pytes
     assert len([line for line in code.splitlines() if line]) == 10
     monkeypatch.chdir(tmp_path)
     model = tiny.save_tokenizer(tmp_path / "model")
-    assert "smollm2-135m-seal" in code
+    assert "smollm2-135m-rank" in code
     values: dict[str, object] = {}
     # The echo model is less sure than chance in two documents: what it writes counts under "lm" only.
     code = code.replace('SealSearcher("idx")', 'SealSearcher("idx", preset="lm")')
-    exec(code.replace("smollm2-135m-seal", str(model)), values)
+    exec(code.replace("smollm2-135m-rank", str(model)), values)
     searcher, hits = values["searcher"], values["hits"]
     assert {hit.docid for hit in hits} == {"a", "b"}  # type: ignore[attr-defined]
     assert searcher.num_docs == 1  # type: ignore[attr-defined]

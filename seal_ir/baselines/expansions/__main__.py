@@ -19,7 +19,7 @@ from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import check_several
 from seal_ir.lm.device import use_threads
 from seal_ir.records import Query
-from seal_ir.text.pretrained import DEFAULT_MODEL
+from seal_ir.text.pretrained import WRITING_MODEL
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -32,7 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--topics", required=True, help="file, or a name such as nq-test or demo")
     add("--output", required=True, metavar="PREFIX", help="what the names of the files begin with")
-    add("--model", default=DEFAULT_MODEL, help="folder, hub name or packaged name (%(default)s)")
+    add("--model", default=WRITING_MODEL, help="folder, hub name or packaged name (%(default)s)")
     add("--device", help="cpu, cuda, cuda:1...; default: CUDA where there is one")
     add("--dtype", help="float32 (default), bfloat16, float16 or auto")
     add_batch_size(parser, defaults.batch_size, "topics written together")

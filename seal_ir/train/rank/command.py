@@ -14,6 +14,7 @@ from seal_ir.formats.io.outputs import check_parents
 from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_topics
 from seal_ir.lm.device import use_threads
 from seal_ir.search.options import configured
+from seal_ir.text.pretrained import WRITING_MODEL
 from seal_ir.train.data.command import add_exclude, add_judged, judged_files
 from seal_ir.train.fit.command import add_dev_retrieval, add_updates, check_installed, dev_source
 from seal_ir.train.fit.options import FitOptions
@@ -31,7 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--index", type=Path, required=True, help="index of the collection that is ranked")
     add("--output", type=Path, required=True, help="folder for the model, its checkpoints and its report")
-    add("--model", default="smollm2-135m-seal", help="folder, hub name or name to start from (%(default)s)")
+    add("--model", default=WRITING_MODEL, help="folder, hub name or name to start from (%(default)s)")
     add(
         "--preset",
         default=DEFAULT_PRESET,
