@@ -104,6 +104,9 @@ eval: install  ## make the tables of eval/ (TABLE=real; SYSTEMS="'SEAL lm' BM25*
 	    $(if $(FRESH),--fresh) $(if $(PLOTS),--plots) || status=1; \
 	done; exit $$status
 
+wheel-check: install  ## build sdist and wheel, and use the wheel as somebody without the checkout (2 minutes)
+	$(PYTHON) -m tests.helpers.wheel_check
+
 asan: $(CMAKE)  ## run the C++ core under AddressSanitizer and UBSan
 	$(call sanitize,address-undefined,address$(comma)undefined)
 

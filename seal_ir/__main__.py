@@ -11,6 +11,7 @@ from seal_ir.errors import UsageError
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
+        "doctor": "say what is installed here, what is missing, and what mends it",
         "index": "build an index of a collection, or look at one",
         "search": "search topics and write a run",
         "explain": "show which keys made a query's hits, or why a document is none",
@@ -18,6 +19,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "tune": "choose settings of ranking and fusion on questions with judgements",
         "encode": "write the keys of topics, for searches without a model",
         "server": "serve indexes over HTTP, or to language models (MCP)",
+        "models fetch": "fetch the default model's weights",
         "train data": "make a training set",
         "train fit": "train a model on it",
         "train convert": "make a model of a checkpoint of the published system",
@@ -46,7 +48,11 @@ def _parser() -> CommandParser:
 
 
 def main(arguments: list[str]) -> int:
-    """List the commands; 0."""
+    """List the commands, or perform `doctor`; 0."""
+    if arguments[:1] == ["doctor"]:  # the one that is for those who do not yet know how to write the others
+        from seal_ir.doctor.__main__ import main as doctor
+
+        return doctor(arguments[1:])
     parser = _parser()
     _, rest = parser.parse_known_args(arguments)
     if rest:

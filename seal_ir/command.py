@@ -73,6 +73,27 @@ def _fault(error: object, code: int) -> int:
     return code
 
 
+def confirm(question: str, without: str, refused: str, fault: type[SealError] = UsageError) -> None:
+    """Ask at the terminal whether to go on.
+
+    Args:
+        question: what is asked.
+        without: what to tell where there is no terminal.
+        refused: what to tell where the answer is not yes.
+        fault: the kind of error where there is no terminal.
+
+    Raises:
+        SealError: of that kind, without a terminal.
+        UsageError: the answer is not yes.
+    """
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):
+        raise fault(without)
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageError(refused)
+
+
 class Progress:
     """Done, rate and time left on stderr: one line on a terminal, elsewhere one every ten seconds."""
 

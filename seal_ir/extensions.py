@@ -9,10 +9,11 @@ from seal_ir.errors import IndexDirError
 
 NATIVE, SDSL = "native", "sdsl"  # the FM-index engines
 RANK = "rank"  # ranking, and the token stores that it reads
-_INSTALL = {
-    NATIVE: "run `make install` again",
-    SDSL: "install libsdsl-dev (apt) and run `make install` again",
-    RANK: "run `make install` again",
+_AGAIN = "install seal-ir again (in a checkout: `make install`)"
+INSTALL = {
+    NATIVE: _AGAIN,
+    SDSL: "wheels leave it out; install libsdsl-dev (apt) and run `make install` in a checkout",
+    RANK: _AGAIN,
 }
 
 
@@ -27,4 +28,4 @@ def extension(name: str) -> Any:
     try:
         return import_module(f"seal_ir._{name}")
     except ImportError as error:
-        raise IndexDirError(f"the {name} engine was not built here: {_INSTALL[name]} ({error})") from error
+        raise IndexDirError(f"the {name} engine was not built here: {INSTALL[name]} ({error})") from error

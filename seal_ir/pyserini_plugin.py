@@ -194,7 +194,7 @@ def java_home() -> Path:
     """
     seen = []
     for name, home in _java_homes():
-        version = _java_version(home)
+        version = java_version(home)
         if version >= MIN_JAVA:
             return home
         seen.append(f"{name} is {f'Java {version}' if version else 'no Java'}")
@@ -214,7 +214,7 @@ def _java_homes() -> Iterator[tuple[str, Path]]:
         yield "java on PATH", Path(on_path).resolve().parents[1]
 
 
-def _java_version(home: Path) -> int:
+def java_version(home: Path) -> int:
     """Feature number of the Java in a folder; 0 when that cannot be told."""
     try:
         match = _JAVA_VERSION.search((home / "release").read_text(encoding="utf-8"))
@@ -232,7 +232,7 @@ def _boot() -> None:
         home = java_home()
         jars = Path(sys.modules["pyserini"].__path__[0]) / "resources" / "jars"
         _classpath_module().configure_classpath(os.environ.get("ANSERINI_CLASSPATH", f"{jars}{os.sep}"))
-        jnius_config.set_options(*_options(jnius_config.get_options(), _java_version(home)))
+        jnius_config.set_options(*_options(jnius_config.get_options(), java_version(home)))
         with _environment(JAVA_HOME=str(home)):
             from jnius import autoclass
 

@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
     config = configured(options.preset, options.config, beam=options.beam, rescore=options.rescore)
     output = file_to_write(options.embeddings)
     places = Places.from_environment()
-    directory = index_of(options.index, options.corpus, places)
+    directory = index_of(options.index, options.corpus, places, options.yes)
     topics = read_topics(resolve_topics(options.corpus, places), options.topics_format)
     topics = shard(topics, options.shard_id, options.shard_num)
     pipeline = QueryPipeline(
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
         dtype=options.dtype,
         batch_size=options.batch_size,
     )
-    generator = loaded_model(pipeline, options.threads)
+    generator = loaded_model(pipeline, options.threads, options.yes)
     made = KeyProvenance.of(pipeline.index, pipeline.model, generator.dtype, config)
     started = time.monotonic()
     cut = _encode(pipeline, topics, output, made)

@@ -35,11 +35,10 @@ def main(arguments: list[str]) -> int:
     config = configured(args.preset, settings, beam=args.beam, rescore=args.rescore)
     fusion = fusion_of(args, settings)
     places = Places.from_environment()
-    searcher = SealSearcher(
-        index_of(args.index, "demo", places), args.model, config=config, device=args.device, dtype=args.dtype
-    )
+    directory = index_of(args.index, "demo", places, args.yes)
+    searcher = SealSearcher(directory, args.model, config=config, device=args.device, dtype=args.dtype)
     allowed = filter_of(args, searcher.index)
-    loaded_model(searcher, args.threads)
+    loaded_model(searcher, args.threads, args.yes)
     answer = _answer(searcher, args, allowed, fusion, places.cache / "lucene")
     if args.html is not None:
         with atomic_writer(args.html) as file:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from seal_ir.command import CommandParser, Progress, run
+from seal_ir.command import CommandParser, Progress, confirm, run
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.downloads import fetch, unpack
 from seal_ir.formats.io.resolve import Places
@@ -35,7 +35,9 @@ def downloaded(entry: IndexEntry, agreed: bool) -> Path:
     size = f"{entry.download.n_bytes / 1e6:,.1f} MB"
     sys.stderr.write(f"{entry.name}: {size} from {entry.download.url} to {entry.directory}\n")
     if not agreed:
-        _ask(entry.name, size)
+        what = f"index {entry.name!r}"
+        refused = f"{what} was not downloaded"
+        confirm("download it?", f"{what} would be a download of {size}; agree with --yes", refused)
     archive = entry.directory.with_name(f"{entry.name}.tar")
     progress, seen = Progress(entry.download.n_bytes, "bytes"), 0
 
@@ -51,15 +53,6 @@ def downloaded(entry: IndexEntry, agreed: bool) -> Path:
     finally:
         archive.unlink(missing_ok=True)
     return entry.directory
-
-
-def _ask(name: str, size: str) -> None:
-    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(f"index {name!r} would be a download of {size}; agree with --yes")
-    sys.stderr.write("download it? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise UsageError(f"index {name!r} was not downloaded")
 
 
 def main(arguments: list[str]) -> int:

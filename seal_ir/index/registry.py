@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from seal_ir.formats.io.resolve import Places
 from seal_ir.index.directory import has_beside
 from seal_ir.index.manifest import MANIFEST
 from seal_ir.index.reader import Index
+
+_COLLECTIONS = "{collections}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,8 @@ class IndexEntry:
         build: the command that builds it.
         directory: where it lies, if it was built.
         download: an archive of it, where it is published.
+        n_bytes: about how large it is; 0 where nobody has said.
+        bundled: made of what comes with this package, in seconds; so nobody is asked before.
     """
 
     name: str
@@ -36,6 +41,8 @@ class IndexEntry:
     build: str
     directory: Path
     download: Download | None = None
+    n_bytes: int = 0
+    bundled: bool = False
 
     @property
     def present(self) -> bool:
@@ -48,14 +55,24 @@ def registered(places: Places) -> list[IndexEntry]:
     path = places.collections / "indexes.toml"
     tables = tomllib.loads(path.read_text(encoding="utf-8"))["index"] if path.is_file() else []
     root = places.cache / "indexes"
+
+    def build(table: Mapping[str, str]) -> str:
+        own = {"{index}": root / table["name"], _COLLECTIONS: places.collections}
+        command = table["build"]
+        for word, folder in own.items():
+            command = command.replace(word, shlex.quote(str(folder)))
+        return command
+
     return [
         IndexEntry(
             name=table["name"],
             description=table["description"],
             topics=tuple(table["topics"]),
-            build=table["build"].replace("{index}", shlex.quote(str(root / table["name"]))),
+            build=build(table),
             directory=root / table["name"],
             download=Download(**table["download"]) if "download" in table else None,
+            n_bytes=table.get("n_bytes", 0),
+            bundled=_COLLECTIONS in table["build"],
         )
         for table in tables
     ]
@@ -82,6 +99,11 @@ def _ways(entry: IndexEntry) -> str:
     if entry.download is None:
         return f"built; build it with: {entry.build}"
     return f"here; download it ({entry.download.n_bytes / 1e6:,.1f} MB) with: {_fetching(entry)}"
+
+
+def how_to_make(entry: IndexEntry) -> str:
+    """The command that downloads an index, where it is published, or builds it."""
+    return entry.build if entry.download is None else _fetching(entry)
 
 
 def _fetching(entry: IndexEntry) -> str:
@@ -112,10 +134,12 @@ def find_index(name: str, places: Places) -> Path:
     Raises:
         UsageError: as `named_index`, for what does not look like a path.
     """
-    directory = Path(name)
-    if os.sep in name or directory.exists() or has_beside(directory):
-        return directory
-    return named_index(name, places).directory
+    return Path(name) if is_directory(name) else named_index(name, places).directory
+
+
+def is_directory(name: str) -> bool:
+    """Whether a name means a directory, be it there or not, rather than a registered index."""
+    return os.sep in name or Path(name).exists() or has_beside(Path(name))
 
 
 def index_for(topics: str, places: Places) -> IndexEntry:
@@ -124,11 +148,26 @@ def index_for(topics: str, places: Places) -> IndexEntry:
     Raises:
         UsageError: no index serves these topics, or none of those that do has been built.
     """
-    suitable = [entry for entry in registered(places) if topics in entry.topics]
-    if not suitable:
-        raise UsageError(f"no registered index serves topics {topics!r}; name one with --index")
+    suitable = serving(topics, places)
     for entry in suitable:
         if entry.present:
             return entry
-    ways = "; or ".join(entry.build if entry.download is None else _fetching(entry) for entry in suitable)
-    raise UsageError(f"no index for topics {topics!r} is built; build one with: {ways}")
+    raise UsageError(absent(topics, suitable))
+
+
+def absent(topics: str, suitable: Sequence[IndexEntry]) -> str:
+    """What to tell where none of the indexes that serve topics is there."""
+    ways = "; or ".join(map(how_to_make, suitable))
+    return f"no index for topics {topics!r} is built; build one with: {ways}"
+
+
+def serving(topics: str, places: Places) -> list[IndexEntry]:
+    """The indexes that serve topics given by name, best first, there or not.
+
+    Raises:
+        UsageError: there is none.
+    """
+    suitable = [entry for entry in registered(places) if topics in entry.topics]
+    if not suitable:
+        raise UsageError(f"no registered index serves topics {topics!r}; name one with --index")
+    return suitable

@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> int:
     ]
     fusion = fusion_of(args, settings)
     places = Places.from_environment()
-    directory = index_of(args.index, args.topics, places)
+    directory = index_of(args.index, args.topics, places, args.yes)
     topics_path = resolve_topics(args.topics, places)
     topics = read_topics(topics_path, args.topics_format)
     inputs = datapoint_inputs(topics_path, topics, args.topics_format)
@@ -158,7 +158,7 @@ def _decoding(
             raise UsageError("--device does not go with --keys: no model runs; leave it out")
         stored = StoredKeys(args.keys, pipeline.index, topics, configs, model=args.model, dtype=args.dtype)
         return stored.decoded, stored.description()
-    generator = loaded_model(pipeline, args.threads)
+    generator = loaded_model(pipeline, args.threads, args.yes)
     return None, {"device": generator.device, "dtype": generator.dtype}
 
 

@@ -31,10 +31,11 @@ from seal_ir.formats.runs.trec import OUTPUT_FORMATS
 from seal_ir.formats.topics.reading import TOPICS_FORMATS
 from seal_ir.index.conditions import FORM, condition, is_condition
 from seal_ir.index.filters import Filter, made_filter
+from seal_ir.index.making import asked_index, asked_index_for
 from seal_ir.index.reader import Index
-from seal_ir.index.registry import find_index, index_for
 from seal_ir.index.view import Counts
 from seal_ir.lm.device import told_place, use_threads
+from seal_ir.models.weights import ensure_weights
 from seal_ir.search.fusion import METHODS, Fusion
 from seal_ir.search.hybrid import BM25, is_searched, name_of
 from seal_ir.search.pyserini_options import IGNORED, REFUSED
@@ -245,10 +246,17 @@ def add_topics_format(parser: argparse._ActionsContainer) -> None:
 
 
 def add_index(parser: argparse._ActionsContainer) -> None:
-    """The index whose n-grams are written."""
+    """The index whose n-grams are written, and whether it may be made."""
     parser.add_argument(
         "--index", help="directory or registered name; default: the best one built for these topics"
     )
+    add_yes(parser)
+
+
+def add_yes(parser: argparse._ActionsContainer) -> None:
+    """The option --yes."""
+    missing = "a registered index or the default model's weights"
+    parser.add_argument("--yes", action="store_true", help=f"make what is missing without asking: {missing}")
 
 
 def add_decoding(parser: argparse._ActionsContainer, threads: str) -> None:
@@ -269,27 +277,37 @@ def add_decoding(parser: argparse._ActionsContainer, threads: str) -> None:
     )
 
 
-def index_of(name: str | None, topics: str, places: Places) -> Path:
+def index_of(name: str | None, topics: str, places: Places, yes: bool = False) -> Path:
     """The directory that --index names; without it the best index for the topics, which stderr is told.
 
+    A registered index that is not there is made; see `seal_ir.index.making`.
+
     Raises:
-        UsageError: there is no such index, or none is built.
+        UsageError: there is no such index, or none is built and nobody agreed to build it.
+        SealError: it cannot be made.
     """
     if name is not None:
-        return find_index(name, places)
-    entry = index_for(topics, places)
+        return asked_index(name, places, yes)
+    entry = asked_index_for(topics, places, yes)
     sys.stderr.write(f"index: {entry.name} ({entry.directory})\n")
     return entry.directory
 
 
-def loaded_model(pipeline: QueryPipeline, threads: int) -> Generator:
+def loaded_model(pipeline: QueryPipeline, threads: int, yes: bool = False) -> Generator:
     """The model, loaded now on so many threads of torch; stderr is told where it runs.
 
     A command calls this before it opens an output, so that a model that cannot be loaded leaves none.
 
+    Args:
+        pipeline: has the model.
+        threads: of torch.
+        yes: fetch the weights that a packaged model builds on without asking.
+
     Raises:
         ModelError: it cannot be loaded, or has another tokenizer than the index.
+        UsageError: its weights are not there, and the user does not want them fetched.
     """
+    ensure_weights(pipeline.model, yes)
     use_threads(threads)
     generator = pipeline.generator
     sys.stderr.write(f"model: {pipeline.model} {told_place(generator)}\n")

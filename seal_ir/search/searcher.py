@@ -29,6 +29,7 @@ from seal_ir.index.builder import BuildOptions
 from seal_ir.index.document_checks import Given
 from seal_ir.index.filters import Allowed, Filter, Missing, made_filter
 from seal_ir.index.indexer import SealIndexer
+from seal_ir.index.making import asked_index
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index, registered
 from seal_ir.index.view import Counts
@@ -58,10 +59,14 @@ class SealSearcher(QueryPipeline):
     ) -> SealSearcher:
         """A searcher on a registered index; see `list_prebuilt_indexes`.
 
+        The demo index, which comes with this package, is built if it is not there.
+
         Raises:
             UsageError: unknown name, or the index has not been built; says how to build it.
         """
-        entry = named_index(prebuilt_index_name, Places.from_environment())
+        places = Places.from_environment()
+        asked_index(prebuilt_index_name, places)
+        entry = named_index(prebuilt_index_name, places)
         if verbose:
             logger.info("%s: %s", entry.name, entry.description)
         return cls(entry.directory, **options)

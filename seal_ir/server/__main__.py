@@ -24,10 +24,12 @@ def main(arguments: list[str]) -> int:
     from seal_ir.server import serving  # what is needed is there
 
     limits, configs, key = limits_of(args), configs_of(args), key_of(args)
-    directories = named(args.index, Places.from_environment())
+    directories = named(args.index, Places.from_environment(), args.yes)
     with nullcontext() if args.mcp == "stdio" else serving.bound(args.host, args.port) as listening:
         use_threads(args.threads)
-        served = opened(directories, configs, model=args.model, device=args.device, dtype=args.dtype)
+        served = opened(
+            directories, configs, model=args.model, device=args.device, dtype=args.dtype, yes=args.yes
+        )
         tried(served)
         if listening is None:
             return serving.serve_stdio(served, limits, args.threads)

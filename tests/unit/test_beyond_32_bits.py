@@ -191,7 +191,7 @@ def test_a_document_beyond_the_limit_is_told_in_a_line(tmp_path: Path, engine: s
     with pytest.raises(InputError) as error:
         list(cutter.segments([document], tmp_path))
     limit = (1 << 30) - (engine == "native")
-    told = f"document 'long' has {(1 << 30) + 1} tokens; a segment holds at most {limit}; split it"
+    told = f"document 'long' has {(1 << 30) + 1} tokens; a segment holds at most {limit}; split it (--split)"
     assert str(error.value) == told
     assert not list(tmp_path.iterdir())
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from seal_ir.formats.io import hub_access
 from seal_ir.formats.io.hub_access import TIMEOUT_SECONDS, unreachable
 from tests.helpers.commands import ROOT
 
@@ -156,8 +157,8 @@ def test_every_setting_that_forbids_the_hub_is_named(monkeypatch: pytest.MonkeyP
     assert unreachable() == f"{name}=true forbids asking the hub; unset it"
 
 
-def test_a_hub_that_answers_anything_is_reachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own words about a model, such as that there is none, are better than ours."""
+def answered(monkeypatch: pytest.MonkeyPatch, status: bytes) -> tuple[str, str]:
+    """The address of a hub that answers its first question with a status, and why it cannot be asked."""
     from huggingface_hub import constants
 
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"):
@@ -169,18 +170,53 @@ def test_a_hub_that_answers_anything_is_reachable(monkeypatch: pytest.MonkeyPatc
             with connection:
                 connection.recv(65536)
                 connection.sendall(
-                    b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                    b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
                 )
 
         thread = threading.Thread(target=answer)
         thread.start()
-        monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        monkeypatch.setattr(constants, "ENDPOINT", address)
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setenv("no_proxy", "127.0.0.1")
         started = time.monotonic()
-        assert unreachable() == ""
+        told = unreachable()
         assert time.monotonic() - started < TIMEOUT_SECONDS
         thread.join()
+    return address, told
+
+
+@pytest.mark.parametrize("status", [b"200 OK", b"401 Unauthorized", b"404 Not Found"])
+def test_a_hub_that_answers_anything_is_reachable(monkeypatch: pytest.MonkeyPatch, status: bytes) -> None:
+    """Its own words about a model, such as that there is none, are better than ours."""
+    assert answered(monkeypatch, status)[1] == ""
+
+
+@pytest.mark.parametrize("status", [b"407 Proxy", b"429 Many", b"500 Error", b"503 Unavailable", b"504 Late"])
+def test_a_hub_that_would_be_asked_again_for_a_minute_is_not(
+    monkeypatch: pytest.MonkeyPatch, status: bytes
+) -> None:
+    """Its client tries six times where a server, or a proxy before it, answers so."""
+    address, told = answered(monkeypatch, status)
+    assert told == (
+        f"{address} answers {status[:3].decode()}; check the network and its proxies, or try again later"
+    )
+
+
+def test_a_hub_whose_name_is_looked_for_in_vain_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No timeout of a connection counts while the system looks for its address."""
+    from huggingface_hub import constants
+
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    found = threading.Event()
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(hub_access, "DEADLINE_SECONDS", 0.05)
+    monkeypatch.setattr(hub_access, "_status", lambda session, endpoint: found.wait(30))
+    started = time.monotonic()
+    assert "does not answer (nothing in 0 s)" in unreachable()
+    assert time.monotonic() - started < 10
+    found.set()
 
 
 @pytest.mark.slow

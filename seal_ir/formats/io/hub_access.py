@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
 from seal_ir.errors import one_line
 
 TIMEOUT_SECONDS = 5.0
+DEADLINE_SECONDS = 10.0  # of an answer as a whole: looking for a name knows no timeout
+_REFUSED = (407, 429)  # and from 500 on: what a proxy or an overloaded hub says, to anything it is asked
 _SETTINGS = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 _TRUE = ("1", "ON", "YES", "TRUE")
 
@@ -26,11 +29,25 @@ def unreachable() -> str:
     if constants.HF_HUB_OFFLINE:  # by a variable that has been unset since
         return "huggingface_hub was loaded offline; start anew without HF_HUB_OFFLINE"
     session: Any = get_session()
-    try:
-        session.head(str(constants.ENDPOINT), timeout=TIMEOUT_SECONDS)
-    except Exception as error:  # noqa: BLE001 - huggingface_hub changed its client, and clients their errors
-        return f"{constants.ENDPOINT} does not answer ({one_line(error)[:100]}); check the network"
+    endpoint = str(constants.ENDPOINT)
+    answers: list[int | str] = []
+    asking = threading.Thread(target=lambda: answers.append(_status(session, endpoint)), daemon=True)
+    asking.start()
+    asking.join(DEADLINE_SECONDS)
+    answer = answers[0] if answers else f"nothing in {DEADLINE_SECONDS:.0f} s"
+    if isinstance(answer, str):
+        return f"{endpoint} does not answer ({answer}); check the network"
+    if answer in _REFUSED or answer >= 500:
+        return f"{endpoint} answers {answer}; check the network and its proxies, or try again later"
     return ""
+
+
+def _status(session: Any, endpoint: str) -> int | str:
+    """What a server answers, or why it does not."""
+    try:
+        return int(session.head(endpoint, timeout=TIMEOUT_SECONDS).status_code)
+    except Exception as error:  # noqa: BLE001 - huggingface_hub changed its client, and clients their errors
+        return one_line(error)[:100]
 
 
 def cached_folder(name: str) -> Path | None:

@@ -26,7 +26,7 @@ SOURCES = (
     "https://raw.githubusercontent.com/castorini/anserini-tools/master/topics-and-qrels/",
     "https://raw.githubusercontent.com/castorini/anserini-tools/master/topics/",
 )
-TIMEOUT_SECONDS = 20
+TIMEOUT_SECONDS = 5
 ANSERINI_TOPICS = {
     "nq-test": "topics.nq.test.txt",
     "nq-dev": "topics.nq.dev.txt",
