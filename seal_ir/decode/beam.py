@@ -89,6 +89,7 @@ def decode(
     Raises:
         ModelError: the model's probabilities are no numbers; names query and step.
     """
+    index = index.session()
     jobs, prompts, cut = _jobs(generator, index, queries, config)
     if not jobs:
         return Decoded([QueryKeys((), NO_UNIGRAMS) for _ in queries])

@@ -31,7 +31,8 @@ class CostRule:
         narrow: rows of a range up to which its successors are enumerated.
         tops: tokens that the model names for a wide range, in the first and in each further attempt; when
             these do not suffice, its successors are enumerated after all.
-        verified: continuations of one decoding that are verified at a time.
+        verified: continuations of one decoding that are verified at a time; four times as many each further
+            time where the index lies elsewhere, as each is a round trip.
     """
 
     narrow: int = 4096
@@ -122,6 +123,7 @@ class Constraint:
         n, m = len(pairs.beams), len(pairs.beams) + len(ends)
         found = self._scored(beams, pairs, known.ranges, read.logprobs[:n])
         if len(known.wide):
+            self._index.expect(found.ranges)
             pool = Pool(beams)
             pool.add_ends(ends, self._title_end, read.logprobs[n:m])
             pool.add_tops(known.wide, read, following.n_vocabulary)
@@ -131,13 +133,14 @@ class Constraint:
     def _verified(self, beams: Beams, found: Candidates, pool: Pool, following: NextTokens) -> Candidates:
         """`found`, and from the pool all that can be among the best with it."""
         n_jobs = int(beams.jobs[-1]) + 1
-        attempts = np.zeros(len(beams.jobs), dtype=np.int64)
+        attempts, n_verified = np.zeros(len(beams.jobs), dtype=np.int64), self._rule.verified
         while True:
             so_far = joined([found, pool.attested])
             # What ties with the last of the best is looked at too: symbols decide between them.
             least = nth_best(so_far.scores, beams.jobs[so_far.beams], n_jobs, self._n_best)[beams.jobs]
-            due = pool.due(least, self._rule.verified)
+            due = pool.due(least, n_verified)
             if len(due):
+                n_verified *= 4 if self._index.is_remote else 1
                 ranges = np.ascontiguousarray(beams.ranges[pool.beams[due]])
                 pool.settle(due, self._index.extend(ranges, pool.symbols[due]))
                 continue

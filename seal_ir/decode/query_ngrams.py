@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -42,23 +42,30 @@ def query_ngrams(index: Index, query: str, max_words: int, spare: bool = False) 
     Returns:
         The roots of a forest; every node occurs in the corpus, every leaf is a whole n-gram.
     """
+    wanted = _sequences(index, query, max_words)
+    return _forest(wanted, index.find_all(wanted), spare)
+
+
+def _sequences(index: Index, query: str, max_words: int) -> set[tuple[int, ...]]:
+    """The n-grams of words of a query as symbols, whether they occur or not."""
     texts = _variants(query, max_words)
     encoded = index.tokenizer.encode_fields(texts)
     sequences = {tuple(token + FIRST_TOKEN for token in ids) for ids in encoded}
-    wanted = sorted(sequence for sequence in sequences if 0 < len(sequence) <= MAX_NGRAM_TOKENS)
-    nodes: dict[tuple[int, ...], NgramNode] = {}
-    root = NgramNode(-1, index.everything)
-    nodes[()] = root
-    for depth in range(1, MAX_NGRAM_TOKENS + 1):
-        prefixes = sorted({seq[:depth] for seq in wanted if len(seq) >= depth and seq[: depth - 1] in nodes})
-        if not prefixes:
-            break
-        parents = np.stack([nodes[prefix[:-1]].ranges for prefix in prefixes])
-        symbols = np.array([prefix[-1] for prefix in prefixes], dtype=np.uint32)
-        for prefix, ranges in zip(prefixes, index.extend(parents, symbols), strict=True):
-            if (ranges[:, 1] > ranges[:, 0]).any():
-                nodes[prefix] = NgramNode(prefix[-1], ranges, whole=prefix in sequences)
-                nodes[prefix[:-1]].children.append(nodes[prefix])
+    return {sequence for sequence in sequences if 0 < len(sequence) <= MAX_NGRAM_TOKENS}
+
+
+def _forest(
+    wanted: Collection[tuple[int, ...]], rows: Mapping[tuple[int, ...], Ints], spare: bool
+) -> list[NgramNode]:
+    """Those n-grams that occur, by the rows of all that they begin with; `spare`: see `query_ngrams`."""
+    root = NgramNode(-1, rows[()])
+    nodes: dict[tuple[int, ...], NgramNode] = {(): root}
+    prefixes = {sequence[:length] for sequence in wanted for length in range(1, len(sequence) + 1)}
+    for prefix in sorted(prefixes):  # a beginning before what begins with it
+        ranges = rows[prefix]
+        if (ranges[:, 1] > ranges[:, 0]).any():
+            nodes[prefix] = NgramNode(prefix[-1], ranges, whole=prefix in wanted)
+            nodes[prefix[:-1]].children.append(nodes[prefix])
     if spare:
         _spare(root, 0)
     return _pruned(root).children
@@ -121,9 +128,11 @@ def forced_roots(
     """The n-grams of each query [job, text], all under one node without a symbol, in the rows of the jobs."""
     if not max_words:
         return []
-    forests = [(job, query_ngrams(index, text, max_words, spare)) for job, text in queries]
+    wanted = [_sequences(index, text, max_words) for _, text in queries]
+    rows = index.find_all(set().union(*wanted))  # of all queries in one go
     return [
-        Forced(job, job, NgramNode(-1, index.everything, children=forest), (), 0.0) for job, forest in forests
+        Forced(job, job, NgramNode(-1, rows[()], children=_forest(sequences, rows, spare)), (), 0.0)
+        for (job, _), sequences in zip(queries, wanted, strict=True)
     ]
 
 

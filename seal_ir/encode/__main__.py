@@ -22,6 +22,7 @@ from seal_ir.keys.provenance import KeyProvenance, write_provenance
 from seal_ir.records import Query
 from seal_ir.search.options import configured, index_of, loaded_model
 from seal_ir.search.pipeline import QueryPipeline
+from seal_ir.search.ray_options import opened_of
 
 
 def main(arguments: list[str]) -> int:
@@ -34,7 +35,7 @@ def main(arguments: list[str]) -> int:
     topics = read_topics(resolve_topics(options.corpus, places), options.topics_format)
     topics = shard(topics, options.shard_id, options.shard_num)
     pipeline = QueryPipeline(
-        directory,
+        opened_of(options, directory),
         options.encoder,
         config=config,
         device=options.device,

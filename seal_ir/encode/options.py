@@ -11,6 +11,7 @@ from seal_ir.command import CommandParser, add_refused, check_options
 from seal_ir.config import DEFAULT_PRESET, PRESETS
 from seal_ir.errors import UsageError
 from seal_ir.search.options import add_decoding, add_index, add_topics_format
+from seal_ir.search.ray_options import add_ray
 
 GROUPS = ("input", "output", "encoder")
 _FIELDS: Mapping[str, Any] = {"nargs": "+", "default": ["text"], "help": "text, the one field of a query"}
@@ -120,6 +121,7 @@ def _add_encoder(parser: argparse.ArgumentParser) -> None:
     add("--preset", default=DEFAULT_PRESET, help=f"one of {', '.join(PRESETS)} (%(default)s); {served}")
     decoding = parser.add_argument_group("decoding")
     add_decoding(decoding, threads="of torch")
+    add_ray(parser.add_argument_group("on a Ray cluster"))
     decoding.add_argument("--fp16", action="store_true", help="the same as --dtype float16")
     spelling = parser.add_argument_group("there because Pyserini has them").add_argument
     spelling("--encoder-class", choices=["seal"], help="there is one")

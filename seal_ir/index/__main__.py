@@ -18,7 +18,7 @@ from seal_ir.formats.collections.kinds import names_source
 from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.outputs import check_several
-from seal_ir.index.builder import BuildOptions, build_index
+from seal_ir.index.builder import BuildOptions, Segmenting, build_index, segmented
 from seal_ir.index.changing import changed, usual
 from seal_ir.index.engine import ENGINES, SAMPLE_RATES, EngineSpec
 from seal_ir.index.manifest import Manifest
@@ -46,7 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--index", type=Path, required=True, help="directory of the index")
     parser.add_argument("--input", type=Path, help="file or folder of documents, or a name of such")
     _add_reading(parser.add_argument_group("what to read"))
-    _add_building(parser.add_argument_group("how to build"))
+    building = parser.add_argument_group("how to build")
+    _add_building(building)
+    _add_ray(building)
     mode = parser.add_argument_group(
         "instead of building: an index that is there"
     ).add_mutually_exclusive_group()
@@ -131,6 +133,18 @@ def _add_building(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def _add_ray(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="build in tasks of this Ray cluster, whose nodes all find --index under its path; local starts"
+        " one here; --memory is then that of each task (docs/distributed.md)",
+    )
+    group.add_argument(
+        "--shards", type=int, metavar="N", help="with --ray: segments to make; default: one for each core"
+    )
+
+
 def _add_changing(mode: argparse._MutuallyExclusiveGroup, parser: argparse.ArgumentParser) -> None:
     mode.add_argument(
         "--append",
@@ -179,7 +193,14 @@ def main(arguments: list[str]) -> int:
     for option, mode in options:
         if getattr(args, option) and not getattr(args, mode):
             raise UsageError(f"--{option.replace('_', '-')} goes with --{mode}")
-    check_options(args, threads=1, **({} if args.max_segments is None else {"max_segments": 1}))
+    check_options(args, threads=1, shards=1, **({} if args.max_segments is None else {"max_segments": 1}))
+    if args.shards is not None and args.ray is None:
+        raise UsageError("--shards needs --ray: the address of a Ray cluster, or local")
+    looked = args.stats or args.verify
+    if args.ray is not None and (
+        looked or args.append or args.update or args.delete is not None or args.merge
+    ):
+        raise UsageError("--ray builds an index; leave it out to change one, or to look at one")
     if args.append or args.update or args.delete is not None or args.merge:
         return _change(args)
     if not (args.stats or args.verify):
@@ -236,12 +257,21 @@ def _build(args: argparse.Namespace) -> int:
             "collection": {"kind": collection.kind, "counts": str(collection.counts)},
         }
 
+    making = segmented if args.ray is None else _on_ray(args)
     fraction = collection.fraction_read if isinstance(collection, Collection) else lambda: None
     with BuildProgress(fraction) as progress:
-        manifest = build_index(collection, args.index, tokenizer, about, building, progress)
+        manifest = build_index(collection, args.index, tokenizer, about, building, progress, making)
     _print_counts(args, collection)
     _print_size(args, manifest, time.monotonic() - started)
     return 0
+
+
+def _on_ray(args: argparse.Namespace) -> Segmenting:
+    from seal_ir.distributed.building import RaySegments
+    from seal_ir.distributed.cluster import Cluster, n_cores
+
+    cluster = Cluster(args.ray)
+    return RaySegments(cluster, args.shards or n_cores(cluster))
 
 
 def _collection(args: argparse.Namespace, building: BuildOptions) -> Collection | PublishedCollection:

@@ -101,6 +101,24 @@ class BuildOptions:
         return {} if self.splitting is None else {SPLIT: str(self.splitting)}
 
 
+Segmenting = Callable[
+    [Iterable[Document], Path, TextTokenizer, Budget, BuildOptions, PhaseReport], list[SegmentInfo]
+]
+
+
+def segmented(
+    documents: Iterable[Document],
+    working: Path,
+    tokenizer: TextTokenizer,
+    budget: Budget,
+    options: BuildOptions,
+    progress: PhaseReport,
+) -> list[SegmentInfo]:
+    """Write the segments of documents into the working folder, on this machine; see `build_index`."""
+    items = tokenised(documents, FieldEncoder(tokenizer), options.fields, progress)
+    return _build_segments(items, working, budget, options, progress)
+
+
 def build_index(
     documents: Iterable[Document],
     directory: Path,
@@ -108,6 +126,7 @@ def build_index(
     about: Callable[[], Mapping[str, Any]],
     options: BuildOptions = BuildOptions(),
     progress: PhaseReport = lambda phase, done: None,
+    segmenting: Segmenting = segmented,
 ) -> Manifest:
     """Index documents; replaces an index that is already in `directory`.
 
@@ -118,6 +137,7 @@ def build_index(
         about: called when all documents are read; gives `model` and `collection` of the manifest.
         options: how to build.
         progress: told of each phase.
+        segmenting: makes the segments, here or elsewhere.
 
     Returns:
         The manifest of the finished index.
@@ -137,8 +157,7 @@ def build_index(
     budget.check()
     try:
         with building(directory) as working:
-            items = tokenised(documents, FieldEncoder(tokenizer), options.fields, progress)
-            segments = _build_segments(items, working, budget, options, progress)
+            segments = segmenting(documents, working, tokenizer, budget, options, progress)
             if not segments:
                 raise InputError("no documents to index: every one was empty, malformed or left out")
             path = working / tokenizer_name(tokenizer.fingerprint)

@@ -6,19 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from seal_ir.arguments import choice, texts
 from seal_ir.arrays import Ints
-from seal_ir.errors import ArgumentError, InputError, UsageError, shown
+from seal_ir.errors import InputError, UsageError, shown
 from seal_ir.index.reader import Index
-from seal_ir.index.view import Counts, View
+from seal_ir.index.view import Counts, View, view_of
 
 Missing = Literal["error", "skip"]
 Allowed: TypeAlias = Iterable[str] | pc.Expression
-_ROW = ""  # a column that no stored field can be
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,32 +68,8 @@ def made_filter(
     choice(counts, "counts", get_args(Counts))
     choice(missing, "missing", get_args(Missing))
     if isinstance(allowed, pc.Expression):
-        return Filter(View(index, _matching(index, allowed), counts))
-    return Filter(View(index, _with_ids(index, allowed, missing), counts))
-
-
-def _matching(index: Index, condition: pc.Expression) -> Ints:
-    """The numbers of the documents that a condition is true of, int64 [n] ascending."""
-    found = [np.empty(0, np.int64)]
-    first = 0
-    for table in index.stored_tables():
-        rows = np.arange(first, first + len(table))
-        try:
-            chosen = table.append_column(_ROW, pa.array(rows)).filter(condition)
-        except (pa.ArrowException, TypeError) as error:
-            raise _unfit(index, condition, error) from error
-        found.append(chosen.column(_ROW).to_numpy())
-        first += len(table)
-    return np.concatenate(found)
-
-
-def _unfit(index: Index, condition: pc.Expression, error: Exception) -> ArgumentError:
-    fields = ", ".join(f"{name} ({kind})" for name, kind in index.manifest.stored.items()) or "none"
-    reason = str(error).partition("\n")[0].partition(" in id: ")[0]
-    return ArgumentError(
-        f"{index.directory}: the filter {shown(str(condition))} does not fit: {reason}; the stored fields are"
-        f" id and {fields} (--store, when indexing, adds others)"
-    )
+        return Filter(view_of(index, index.matching(allowed), counts))
+    return Filter(view_of(index, _with_ids(index, allowed, missing), counts))
 
 
 def _with_ids(index: Index, allowed: Iterable[str], missing: Missing) -> Ints:

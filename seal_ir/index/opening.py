@@ -43,8 +43,8 @@ class Opened:
     stores: Stores | None
 
 
-def open_generation(directory: Path, check: Check) -> Opened:
-    """Open the files of the manifest that is in the directory now.
+def open_generation(directory: Path, check: Check, manifest: Manifest | None = None) -> Opened:
+    """Open the files of a manifest: by default of the one that is in the directory now.
 
     Where a build has replaced it meanwhile, files may be gone: then those of the new manifest are opened.
 
@@ -57,9 +57,9 @@ def open_generation(directory: Path, check: Check) -> Opened:
     for _ in range(_ATTEMPTS):
         stamp = _stamp(directory)
         try:
-            return _opened(directory, check)
+            return _opened(directory, check, manifest or read_manifest(directory))
         except IndexDirError:
-            if _stamp(directory) == stamp:
+            if manifest is not None or _stamp(directory) == stamp:
                 raise
     raise IndexDirError(
         f"{directory}: replaced {_ATTEMPTS} times while it was being opened; wait for the builds to end"
@@ -81,8 +81,7 @@ def _stamp(directory: Path) -> tuple[int, ...]:
     return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
 
-def _opened(directory: Path, check: Check) -> Opened:
-    manifest = read_manifest(directory)
+def _opened(directory: Path, check: Check, manifest: Manifest) -> Opened:
     # The sdsl engine trusts its file, and reads all of it: that is compared before, whatever is asked for.
     trusted = {f"{segment.name}/{ENGINE_FILE}" for segment in manifest.segments if segment.engine == SDSL}
     if not trusted <= manifest.files.keys():

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from seal_ir.arguments import path, text, whole, wholes
 from seal_ir.arrays import Ints, Symbols
-from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.errors import ArgumentError, IndexDirError, UsageError, shown
 from seal_ir.formats.collections.stored import StoredValue
 from seal_ir.index.deletions import LiveTable
 from seal_ir.index.documents import DocumentTable
@@ -37,6 +38,8 @@ from seal_ir.text.symbols import (
 )
 from seal_ir.text.tokenizer import TextTokenizer
 
+_ROW = ""  # a column that no stored field can be
+
 
 class Index:
     """An index opened for reading. Safe to use from several threads; answers never change.
@@ -48,9 +51,14 @@ class Index:
         manifest: what it holds.
         n_documents, n_tokens: totals; n_tokens is the N of the weights.
         stores: the documents' tokens, where they are stored beside the FM-indexes; else these have them.
+        is_remote: whether a question takes a round trip to other processes.
     """
 
-    def __init__(self, directory: str | Path, check: Check = "bytes") -> None:
+    is_remote = False
+
+    def __init__(
+        self, directory: str | Path, check: Check = "bytes", *, manifest: Manifest | None = None
+    ) -> None:
         """Open an index directory: the generation that it holds now, whatever a build does to it later.
 
         Args:
@@ -58,6 +66,8 @@ class Index:
             check: what is compared with the manifest, whose own checksum always is: the "bytes" of all files,
                 which are read for it (about half a second a GiB that is in the system's cache), or their
                 "sizes" only. Then damage may show later, as an error or as a wrong answer.
+            manifest: open what it names, be it some segments of a generation, instead of what the directory's
+                own one does.
 
         Raises:
             IndexDirError: not an index, damaged, or of another format.
@@ -65,7 +75,7 @@ class Index:
         """
         self.directory = path(directory, "index directory")
         self._place, self._check = self.directory.absolute(), check  # to open it again from anywhere
-        self._opened = open_generation(self.directory, check)
+        self._opened = open_generation(self.directory, check, manifest)
         self.manifest = self._opened.manifest
         if self.manifest.unknown:
             names = ", ".join(self.manifest.unknown)
@@ -94,7 +104,22 @@ class Index:
             raise other_tokenizer(file)
         return tokenizer
 
+    def reopened(self) -> Index:
+        """The index that lies there now.
+
+        Raises:
+            IndexDirError: there is no sound one.
+        """
+        return Index(self._place, self._check)
+
     # n-grams
+
+    def session(self) -> Index:
+        """The same index for one batch of decoding; what is remembered for that batch goes with it."""
+        return self
+
+    def expect(self, ranges: Ints) -> None:
+        """Hear of n-grams [n, n_segments, 2] whose successors may be asked for soon; ignored here."""
 
     @cached_property
     def _joined(self) -> Engines:
@@ -169,6 +194,21 @@ class Index:
         for symbol in wholes(symbols, "symbols"):
             ranges = self.extend(ranges, np.array([symbol], dtype=np.uint32))
         return tuple(Range(int(lo), int(hi)) for lo, hi in ranges[0])
+
+    def find_all(self, ngrams: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], Ints]:
+        """Rows of n-grams and of all that they begin with, int64 [n_segments, 2] each.
+
+        Common beginnings are looked up once.
+        """
+        ranges: dict[tuple[int, ...], Ints] = {(): self.everything}
+        left = set(ngrams)
+        for depth in range(1, max(map(len, left), default=0) + 1):
+            left = {ngram for ngram in left if len(ngram) >= depth}
+            prefixes = sorted({ngram[:depth] for ngram in left})
+            before = np.stack([ranges[prefix[:-1]] for prefix in prefixes])
+            symbols = np.array([prefix[-1] for prefix in prefixes], dtype=np.uint32)
+            ranges.update(zip(prefixes, self.extend(before, symbols), strict=True))
+        return ranges
 
     def locate(self, ranges: Iterable[tuple[Range, ...]]) -> Occurrences:
         """All occurrences of n-grams given by their ranges."""
@@ -276,6 +316,31 @@ class Index:
         wanted = pa.array(docids, pa.large_string())
         found = (table.having(wanted) for table in self._tables)
         return np.concatenate([local + base for local, base in zip(found, self._bases[:-1], strict=True)])
+
+    def matching(self, condition: pc.Expression) -> Ints:
+        """The numbers of the documents that a condition on stored fields is true of, int64 [n] ascending.
+
+        Raises:
+            ArgumentError: it does not fit the stored fields.
+            IndexDirError: a file is damaged.
+        """
+        found = [np.empty(0, np.int64)]
+        for table, base in zip(self.stored_tables(), self._bases.tolist(), strict=False):
+            rows = np.arange(base, base + len(table))
+            try:
+                chosen = table.append_column(_ROW, pa.array(rows)).filter(condition)
+            except (pa.ArrowException, TypeError) as error:
+                raise self._unfit(condition, error) from error
+            found.append(chosen.column(_ROW).to_numpy())
+        return np.concatenate(found)
+
+    def _unfit(self, condition: pc.Expression, error: Exception) -> ArgumentError:
+        fields = ", ".join(f"{name} ({kind})" for name, kind in self.manifest.stored.items()) or "none"
+        reason = str(error).partition("\n")[0].partition(" in id: ")[0]
+        return ArgumentError(
+            f"{self.directory}: the filter {shown(str(condition))} does not fit: {reason}; the stored fields"
+            f" are id and {fields} (--store, when indexing, adds others)"
+        )
 
     def stored_tables(self) -> Iterator[pa.Table]:
         """Of each segment the ids of its documents and their stored fields, a column each, in order.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any, Literal
 
 import numpy as np
@@ -79,6 +79,12 @@ class View(Index):
     def _numbers(self, documents: Ints) -> Ints:
         numbers: Ints = self.allowed[documents]
         return numbers
+
+
+@singledispatch
+def view_of(index: Index, allowed: Ints, counts: Counts) -> View:
+    """The view of an index, of whatever kind it is, through some of its documents; see `View`."""
+    return View(index, allowed, counts)
 
 
 def _view(engine: Engine, documents: Ints) -> Engine:

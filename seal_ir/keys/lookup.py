@@ -21,7 +21,8 @@ def look_up(index: Index, record: KeyRecord) -> QueryKeys | Malformed:
 
     Malformed is a record with an n-gram that does not occur: its keys were made for other documents.
     """
-    rows = ranges_of(index, [ngram.symbols for ngram in record.ngrams])
+    index = index.session()
+    rows = index.find_all(ngram.symbols for ngram in record.ngrams)
     grid = np.array([rows[ngram.symbols] for ngram in record.ngrams], dtype=np.int64)
     grid = grid.reshape(-1, *index.everything.shape)
     counts = _counts(grid)
@@ -37,7 +38,8 @@ def look_up(index: Index, record: KeyRecord) -> QueryKeys | Malformed:
 
 def recounted(index: Index, queries: Sequence[QueryKeys]) -> list[QueryKeys]:
     """Keys of some documents of an index with the counts F(n) of all of it; their rows stay as they are."""
-    rows = ranges_of(index, [key.symbols for keys, _ in queries for key in keys])
+    index = index.session()
+    rows = index.find_all(key.symbols for keys, _ in queries for key in keys)
     first = index.first_symbols
     found = []
     for keys, unigrams in queries:
@@ -51,17 +53,6 @@ def _counts(ranges: Ints) -> Ints:
     """F of ranges [..., n_segments, 2]."""
     counts: Ints = (ranges[..., 1] - ranges[..., 0]).sum(axis=-1)
     return counts
-
-
-def ranges_of(index: Index, ngrams: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], Ints]:
-    """Rows of n-grams, int64 [n_segments, 2] each; common beginnings are looked up once."""
-    known: dict[tuple[int, ...], Ints] = {(): index.everything}
-    for depth in range(1, max(map(len, ngrams), default=0) + 1):
-        prefixes = sorted({ngram[:depth] for ngram in ngrams if len(ngram) >= depth})
-        before = np.stack([known[prefix[:-1]] for prefix in prefixes])
-        symbols = np.array([prefix[-1] for prefix in prefixes], dtype=np.uint32)
-        known.update(zip(prefixes, index.extend(before, symbols), strict=True))
-    return known
 
 
 def _with_counts(index: Index, record: KeyRecord) -> Unigrams | Malformed:

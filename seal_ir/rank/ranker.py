@@ -27,7 +27,7 @@ from seal_ir.index.stores import sound_files
 from seal_ir.processes import OwnOfProcess
 from seal_ir.rank.compiled import Cache, Query, Ranking
 from seal_ir.rank.weights import Matched, WeightedQuery, weigh
-from seal_ir.records import Key, QueryKeys, Ranked
+from seal_ir.records import Key, QueryKeys, Range, Ranked
 
 logger = logging.getLogger(__name__)
 DEFAULT_CACHE_BYTES = 128 << 20  # the passages of 40 million tokens
@@ -57,7 +57,7 @@ class Streams:
                 kept of an index that has stores.
         """
         self._index, self._n_bytes = index, n_bytes
-        keeps = n_bytes > 0 and index.stores is None
+        keeps = n_bytes > 0 and index.stores is None and not index.is_remote
         self._cache = OwnOfProcess(lambda: Cache(n_bytes) if keeps else None)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -109,8 +109,8 @@ def rank(
     keys = weigh(query_keys, config, index.n_tokens)
     query = WeightedQuery.of(keys, query_keys.unigrams, config, index.n_tokens)
     ranking = _ranking(index, query, config, n_hits)
-    _score_soundly(ranking, index, streams or Streams(index, n_bytes=0))
-    return _ranked(ranking, query, n_hits, index.docid)
+    score_soundly(ranking, index, streams or Streams(index, n_bytes=0))
+    return ranked_of(Scored(*ranking.hits()), query, n_hits, index.docid)
 
 
 class Scored(NamedTuple):
@@ -148,11 +148,16 @@ def score_all(
     n_hits = max(1, len(documents))
     best_only = config.score == "max"
     ranking = Ranking(arrays_of(query, config), nowhere, rows, np.sort(documents), best_only, n_hits)
-    _score_soundly(ranking, index, streams)
+    score_soundly(ranking, index, streams)
     return Scored(*ranking.hits())
 
 
-def _score_soundly(ranking: Ranking, index: Index, streams: Streams) -> None:
+def score_soundly(ranking: Ranking, index: Index, streams: Streams) -> None:
+    """Read and score candidates, until no other can be among the best.
+
+    Raises:
+        IndexDirError: a file of the index turns out to be damaged.
+    """
     try:
         _score(ranking, index, streams)
     except ValueError as error:  # texts in which keys are not where the index says
@@ -218,40 +223,64 @@ def find_candidates(index: Index, keys: Sequence[Key], max_count: int, n_hits: i
     Raises:
         UsageError: `max_count` lets more occurrences in than can be numbered.
     """
+    rare = rare_of(keys, max_count)
+    found = index.locate(keys[i].ranges for i in rare)
+    sizes = np.zeros(len(keys) + 1, dtype=np.int64)
+    sizes[1:][rare] = np.diff(found.offsets)
+    known = np.unique(found.documents)
+    further = _further(index, [keys[i] for i in in_order_taken(keys, rare)], known, n_hits)
+    return Candidates(np.cumsum(sizes), np.stack([found.documents, found.ends], axis=1), further)
+
+
+def rare_of(keys: Sequence[Key], max_count: int) -> list[int]:
+    """The numbers of the keys that occur at most `max_count` times.
+
+    Raises:
+        UsageError: they occur more often together than can be numbered.
+    """
     rare = [i for i, key in enumerate(keys) if key.count <= max_count]
     if (n_rows := sum(keys[i].count for i in rare)) > _MOST_ROWS:
         raise UsageError(
             f"[rank] max_count = {max_count}: a query's rare keys occur {n_rows:,} times together, of which"
             f" {_MOST_ROWS:,} at most can be scored; lower it"
         )
-    found = index.locate(keys[i].ranges for i in rare)
-    sizes = np.zeros(len(keys) + 1, dtype=np.int64)
-    sizes[1:][rare] = np.diff(found.offsets)
-    known = np.unique(found.documents)
-    frequent = sorted(set(range(len(keys))) - set(rare), key=lambda i: (keys[i].count, i))
-    further = _further(index, [keys[i] for i in frequent], known, n_hits)
-    return Candidates(np.cumsum(sizes), np.stack([found.documents, found.ends], axis=1), further)
+    return rare
+
+
+def in_order_taken(keys: Sequence[Key], rare: Sequence[int]) -> list[int]:
+    """The numbers of the keys that are not rare, in the order in which their documents are added."""
+    return sorted(set(range(len(keys))) - set(rare), key=lambda i: (keys[i].count, i))
+
+
+def documents_wanted(n_hits: int) -> int:
+    """How many documents one frequent key may add."""
+    return max(MOST_FURTHER, n_hits)
+
+
+def warn_cut(n_rare: int, n_hits: int, count: int, most: int) -> None:
+    """Tell that a key which occurs `count` times added its first `most` documents only."""
+    logger.warning(_CUT, n_rare, n_hits, count, most, count)
 
 
 def _further(index: Index, frequent: Sequence[Key], known: Ints, n_hits: int) -> Ints:
     """Documents of frequent keys that are not among the known ones, ascending."""
     further = np.empty(0, dtype=np.int64)
-    n_rare, most = len(known), max(MOST_FURTHER, n_hits)
+    n_rare, most = len(known), documents_wanted(n_hits)
     for key in frequent:
         if len(known) >= n_hits:
             break
-        added = _holders(index, key, known, most + 1)
+        added = holders(index, key.ranges, known, most + 1)
         if len(added) > most:
-            logger.warning(_CUT, n_rare, n_hits, key.count, most, key.count)
+            warn_cut(n_rare, n_hits, key.count, most)
             added = added[:most]
         further, known = np.union1d(further, added), np.union1d(known, added)
     return further
 
 
-def _holders(index: Index, key: Key, known: Ints, most: int) -> Ints:
-    """The first `most` documents by number that hold a key and are not among the known ones, ascending."""
+def holders(index: Index, ranges: Sequence[Range], known: Ints, most: int) -> Ints:
+    """The first `most` documents by number that hold an n-gram and are not known yet, ascending."""
     found = np.empty(0, dtype=np.int64)
-    for piece in pieces(key.ranges):
+    for piece in pieces(ranges):
         if len(found) == most and piece.begins:  # documents of later segments have higher numbers
             break
         documents = np.unique(index.locate([piece.ranges]).documents)
@@ -264,9 +293,16 @@ def _offsets(sizes: Iterator[int]) -> Ints:
     return np.cumsum(np.array([0, *sizes], dtype=np.int64))
 
 
-def _ranked(ranking: Ranking, query: WeightedQuery, n_hits: int, docid: Callable[[int], str]) -> list[Ranked]:
-    """The first n hits, those with equal scores by docid."""
-    documents, scores, offsets, parts, shares = ranking.hits()
+def ranked_of(hits: Scored, query: WeightedQuery, n_hits: int, docid: Callable[[int], str]) -> list[Ranked]:
+    """The first n of the best documents, those with equal scores by docid.
+
+    Args:
+        hits: the n best, and all that tie with the last of them.
+        query: whose parts made the scores.
+        n_hits: n.
+        docid: gives a document's id.
+    """
+    documents, scores, offsets, parts, shares = hits
     order: list[int] = []
     for _, group in groupby(range(len(documents)), key=lambda i: scores[i]):
         if len(order) >= n_hits:

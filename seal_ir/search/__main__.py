@@ -37,6 +37,7 @@ from seal_ir.search.options import (
     parsed,
 )
 from seal_ir.search.pipeline import Decode, QueryPipeline
+from seal_ir.search.ray_options import opened_of
 from seal_ir.search.stored import StoredKeys
 
 _SMOOTHED = "in a very small collection smoothing leaves no key a weight; try --preset paper"
@@ -83,7 +84,7 @@ def main(arguments: list[str]) -> int:
         RunWriter(path, tag=tag, output_format=args.output_format, inputs=inputs) for path, tag in outputs
     ]
     pipeline = QueryPipeline(
-        directory,
+        opened_of(args, directory),
         args.model,
         config=replace(configs[0], decode=covering(configs)),
         device=args.device,
@@ -112,6 +113,8 @@ def main(arguments: list[str]) -> int:
     }
     if allowed is not None:
         about["filter"] = {"of": utf8(args.filter), "counts": allowed.view.counts}
+    if args.ray is not None:
+        about["ray"] = args.ray
     if hybrid is not None:
         about["fusion"] = hybrid.description()
     for (path, _), config in zip(outputs, configs, strict=False):  # of the runs; the rest is beside them

@@ -30,7 +30,7 @@ def explanation_of(
     index: Index, model: LazyGenerator, streams: Streams, config: SearchConfig, asked: Question
 ) -> Explanation:
     """See `SealSearcher.explain`."""
-    _check(config)
+    _check(index, config)
     query, docid, k, decoding, n_lacking = asked
     number = index.number(docid)
     if number is None and not decoding:
@@ -50,13 +50,18 @@ def recorded(
     index: Index, model: LazyGenerator, config: SearchConfig, query: str
 ) -> tuple[QueryKeys, Decoding]:
     """A query's keys, and how the model wrote them; see `SealSearcher.trace`."""
-    _check(config)
+    _check(index, config)
     recorder = Recorder(index, model.get().title_end)
     (keys,) = model.decode([query], config, index, recorder).queries
     return keys, recorder.decoding()
 
 
-def _check(config: SearchConfig) -> None:
+def _check(index: Index, config: SearchConfig) -> None:
+    if index.is_remote:
+        raise UsageError(
+            f"{index.directory}: explanations follow rows of the index, which lie in shards here; open the"
+            " index directory without Ray to explain"
+        )
     if config.slow_path:
         raise UsageError(
             f"preset {config.preset!r} is a baseline for benchmarks and has no explanations; 'intersective'"

@@ -39,6 +39,7 @@ from seal_ir.models.weights import ensure_weights
 from seal_ir.search.fusion import METHODS, Fusion
 from seal_ir.search.hybrid import BM25, is_searched, name_of
 from seal_ir.search.pyserini_options import IGNORED, REFUSED
+from seal_ir.search.ray_options import add_ray
 
 if TYPE_CHECKING:
     from seal_ir.lm.protocols import Generator
@@ -70,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
     add_decoding(decoding, threads="of torch, and of ranking")
     keys = "keys of python -m seal_ir.encode, folder or file, instead of a model's"
     decoding.add_argument("--keys", type=Path, help=keys)
+    add_ray(made.add_argument_group("on a Ray cluster"))
     add_ignored(made, IGNORED)
     add_refused(made, REFUSED)
     return made

@@ -18,6 +18,7 @@ from seal_ir.decode.beam import Decoded
 from seal_ir.decode.prompts import CutQueries, cut_sentence
 from seal_ir.decode.recorder import Decoding
 from seal_ir.decode.rescore import rescore
+from seal_ir.distributed.index import ShardedIndex
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.explanation.values import Explanation
 from seal_ir.index.filters import Filter
@@ -77,7 +78,7 @@ class QueryPipeline:
 
     def __init__(
         self,
-        index_dir: str | Path,
+        index_dir: str | Path | Index,
         model: str | protocols.Generator | None = None,
         *,
         preset: str = DEFAULT_PRESET,
@@ -89,7 +90,7 @@ class QueryPipeline:
         """Open an index.
 
         Args:
-            index_dir: an index directory.
+            index_dir: an index directory, or an open index.
             model: folder, hub name or packaged model, or a loaded model; default: the model that the
                 index was built for.
             preset: "balanced", "fast", "thorough", "intersective", "paper" or another of docs/scoring.md.
@@ -105,8 +106,8 @@ class QueryPipeline:
         """
         self.batch_size = whole(batch_size, "batch_size", 1)
         self.config = chosen(preset, config)
-        self.index_dir = str(index_dir)
-        index = _opened(index_dir)
+        index = index_dir if isinstance(index_dir, Index) else _opened(index_dir)
+        self.index_dir = str(index.directory if isinstance(index_dir, Index) else index_dir)
         self._place = index.directory.absolute()
         # One attribute, so that a copy of this object has all of one generation, whoever refreshes it.
         self._snapshot = _Snapshot(index, LazyGenerator(index, model, device, dtype), Streams(index))
@@ -138,7 +139,7 @@ class QueryPipeline:
                 f"{self.index_dir}: has been rebuilt with another tokenizer, that of {manifest.model!r}; open"
                 " a new searcher"
             )
-        index = _opened(self._place)
+        index = before.index.reopened()
         self._snapshot = _Snapshot(index, before.model.following(index), Streams(index))
         return True
 
@@ -267,6 +268,8 @@ class QueryPipeline:
         k = min(whole(k, "k", 1), index.n_documents)
         if under.slow_path:
             return published_ranking.rank(index, keys, under.rank, k)
+        if isinstance(index, ShardedIndex):
+            return index.rank(keys, under.rank, k)
         return rank(index, keys, under.rank, k, streams=streams)
 
     def explanation(self, asked: Question) -> Explanation:

@@ -210,7 +210,7 @@ class ChangingIndex(RuleBasedStateMachine):
         self.is_compared = True
         if not self.committed:
             return
-        index, fresh = Index(self.directory), self.fresh()
+        index, fresh = self.read(), self.fresh()
         n = fresh.n_documents
         assert (index.n_documents, index.n_tokens) == (n, fresh.n_tokens)
         assert index.documents(range(n)) == fresh.documents(range(n))
@@ -224,17 +224,21 @@ class ChangingIndex(RuleBasedStateMachine):
             {"id": document.id, "year": dict(document.stored).get("year")}
             for document in self.committed.values()
         ]
-        same_searches(self.directory, fresh.directory, self.generator)
-        self.filters_like_a_fresh_index()
+        same_searches(index, fresh.directory, self.generator)
+        self.filters_like_a_fresh_index(index)
         verify_index(self.directory, lambda told: None, None)
         files = {*index.manifest.files, MANIFEST}
         assert {name for name in content(self.directory) if not name.startswith((WORKING, LOCK))} == files
 
-    def filters_like_a_fresh_index(self) -> None:
+    def read(self) -> Index:
+        """The last commit, as a reader sees it."""
+        return Index(self.directory)
+
+    def filters_like_a_fresh_index(self, index: Index) -> None:
         """A condition on a stored field, and a fresh index of the documents that it is true of."""
         allowed = [document for document in self.committed.values() if ("year", 1) in document.stored]
         if allowed:
-            searcher = SealSearcher(self.directory, self.generator)
+            searcher = SealSearcher(index, self.generator)
             within = searcher.make_filter(pc.field("year") == 1, counts="filter")
             alone = SealSearcher(self.fresh(allowed).directory, self.generator)
             found = searcher.batch_search(QUERIES, QUERIES, k=20, filter=within)
@@ -281,9 +285,9 @@ def same_rows(index: Index, fresh: Index) -> None:
         ranges = [np.ascontiguousarray(answer.ranges[:150]) for answer in found]
 
 
-def same_searches(directory: Path, fresh: Path, generator: Generator) -> None:
+def same_searches(index: Index, fresh: Path, generator: Generator) -> None:
     """Keys, scores and runs under a preset that uses everything."""
-    searchers = [SealSearcher(path, generator) for path in (directory, fresh)]
+    searchers = [SealSearcher(path, generator) for path in (index, fresh)]
     written = [searcher.decode(QUERIES) for searcher in searchers]
     for one, other in zip(*written, strict=True):
         assert [(k.symbols, k.logprob, k.count, k.kind) for k in one.keys] == [

@@ -23,7 +23,7 @@ from seal_ir.keys.files import (
     iter_records,
     provenance_file,
 )
-from seal_ir.keys.lookup import look_up, ranges_of
+from seal_ir.keys.lookup import look_up
 from seal_ir.keys.provenance import KeyProvenance, model_identity, read_provenance, write_provenance
 from seal_ir.keys.record import from_line, to_line
 from seal_ir.records import BODY, NO_UNIGRAMS, Key, Query, QueryKeys
@@ -339,7 +339,7 @@ def test_common_beginnings_are_looked_up_once(index: Index, monkeypatch: pytest.
     asked = []
     extend = Index.extend
     monkeypatch.setattr(Index, "extend", lambda self, r, s: asked.append(len(s)) or extend(self, r, s))
-    found = ranges_of(index, ngrams)
+    found = index.find_all(ngrams)
     assert sum(asked) == len(prefixes)
     assert len(asked) == max(map(len, ngrams))
     assert all(tuple(map(tuple, found[ngram].tolist())) == index.find(ngram) for ngram in ngrams)

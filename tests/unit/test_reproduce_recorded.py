@@ -240,10 +240,10 @@ def test_the_tables_of_results_are_what_is_recorded(places: Places, name: str) -
 
 
 def test_the_short_table_of_the_front_page_is_what_is_recorded(places: Places) -> None:
-    spec = spec_of(ROOT / "eval" / "real.toml", places)
+    spec = spec_of(ROOT / "eval" / "default.toml", places)
     (page,) = [page for page in spec.pages if page.is_short]
     assert page.file == ROOT / "README.md"
-    block = page.file.read_text(encoding="utf-8").partition("<!-- table real -->")[2].partition("<!--")[0]
+    block = page.file.read_text(encoding="utf-8").partition("<!-- table default -->")[2].partition("<!--")[0]
     lines = [line for line in block.splitlines() if line.startswith("| ") and "---" not in line]
     head, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert head == short_grid(spec, Measured((), {}), page)[0]
