@@ -25,8 +25,8 @@ from seal_ir.decode.recorder import Recorder
 from seal_ir.decode.stopping import Stopping
 from seal_ir.decode.unconstrained import Unconstrained
 from seal_ir.index.engine import Successors
+from seal_ir.index.engines import as_tuples
 from seal_ir.index.reader import Index
-from seal_ir.index.sparse import as_tuples
 from seal_ir.lm.next_tokens import Sound, step_of
 from seal_ir.lm.protocols import Generator, NextTokens, Prompt, Session
 from seal_ir.records import BODY, NO_UNIGRAMS, QUERY, Key, QueryKeys, Unigrams

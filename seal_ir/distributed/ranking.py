@@ -17,8 +17,8 @@ from seal_ir.arrays import Ints
 from seal_ir.config import RankConfig
 from seal_ir.distributed.messages import Found, NGrams, Wanted, narrowed
 from seal_ir.distributed.rows import counts_of
+from seal_ir.index.engines import as_tuples
 from seal_ir.index.reader import Index
-from seal_ir.index.sparse import as_tuples
 from seal_ir.rank.compiled import Query, Ranking
 from seal_ir.rank.ranker import (
     Scored,

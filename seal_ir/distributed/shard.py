@@ -32,10 +32,10 @@ from seal_ir.distributed.rows import Rows, counts_of
 from seal_ir.errors import IndexDirError
 from seal_ir.formats.collections.stored import StoredValue
 from seal_ir.index.engine import Occurrences
+from seal_ir.index.engines import as_tuples
 from seal_ir.index.manifest import Manifest, read_manifest
 from seal_ir.index.opening import Check
 from seal_ir.index.reader import Index
-from seal_ir.index.sparse import as_tuples
 from seal_ir.index.view import View
 from seal_ir.rank.ranker import Streams
 from seal_ir.records import Document

@@ -13,7 +13,8 @@ from seal_ir.extensions import SDSL
 from seal_ir.index.deletions import LiveTable, live_numbers, read_deleted
 from seal_ir.index.directory import BUILD, REBUILD, damaged
 from seal_ir.index.documents import DocumentTable
-from seal_ir.index.engine import Engine, open_engine
+from seal_ir.index.engine import Engine
+from seal_ir.index.engines import open_engine
 from seal_ir.index.manifest import MANIFEST, Manifest, SegmentInfo, check_bytes, check_files, read_manifest
 from seal_ir.index.segments import ENGINE_FILE
 from seal_ir.index.stores import Stores

@@ -11,7 +11,8 @@ from seal_ir.arrays import Ints
 from seal_ir.formats.collections.stored import StoredFields
 from seal_ir.index.deletions import live_numbers, read_deleted
 from seal_ir.index.documents import DocumentTable
-from seal_ir.index.engine import Engine, open_engine
+from seal_ir.index.engine import Engine
+from seal_ir.index.engines import open_engine
 from seal_ir.index.manifest import Manifest, SegmentInfo
 from seal_ir.index.segmenting import Tokenised
 from seal_ir.index.segments import ENGINE_FILE

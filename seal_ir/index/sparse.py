@@ -7,9 +7,6 @@ from typing import Any
 import numpy as np
 
 from seal_ir.arrays import Bools, Ints
-from seal_ir.records import Range
-
-_NOWHERE = Range(0, 0)
 
 
 class SparseRanges:
@@ -43,12 +40,3 @@ class SparseRanges:
 
 
 Ranges = Ints | SparseRanges
-
-
-def as_tuples(ranges: Ints) -> list[tuple[Range, ...]]:
-    """Ranges [n, n_segments, 2] as a tuple for each n-gram; those that are empty cost next to nothing."""
-    found = [[_NOWHERE] * ranges.shape[1] for _ in range(len(ranges))]
-    which = np.nonzero(ranges.any(axis=2))
-    for i, segment, (lo, hi) in zip(*(part.tolist() for part in which), ranges[which].tolist(), strict=True):
-        found[i][segment] = Range(lo, hi)
-    return list(map(tuple, found))

@@ -11,7 +11,8 @@ from typing import Protocol
 import numpy as np
 
 from seal_ir.arrays import Ints
-from seal_ir.index.engine import Occurrences, pieces
+from seal_ir.index.engine import Occurrences
+from seal_ir.index.engines import pieces
 from seal_ir.records import Range
 from seal_ir.text.symbols import BOUNDARY, Marks
 

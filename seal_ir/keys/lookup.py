@@ -10,8 +10,8 @@ import numpy as np
 from seal_ir.arrays import Ints
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.jsonlines import Malformed
+from seal_ir.index.engines import as_tuples
 from seal_ir.index.reader import Index
-from seal_ir.index.sparse import as_tuples
 from seal_ir.keys.record import KeyRecord
 from seal_ir.records import Key, QueryKeys, Unigrams
 

@@ -21,7 +21,7 @@ from seal_ir.arrays import Doubles, Ints, Symbols
 from seal_ir.config import RankConfig
 from seal_ir.errors import UsageError
 from seal_ir.index.directory import damaged
-from seal_ir.index.engine import pieces
+from seal_ir.index.engines import pieces
 from seal_ir.index.reader import Index
 from seal_ir.index.stores import sound_files
 from seal_ir.processes import OwnOfProcess

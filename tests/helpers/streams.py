@@ -12,7 +12,8 @@ import numpy as np
 
 from seal_ir.arrays import Ints, Symbols
 from seal_ir.extensions import SDSL
-from seal_ir.index.engine import EngineSpec, build_engine, open_engine
+from seal_ir.index.engine import EngineSpec, build_engine
+from seal_ir.index.engines import open_engine
 from seal_ir.index.reader import Index
 from seal_ir.text.tokenizer import TextTokenizer
 

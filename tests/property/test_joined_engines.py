@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seal_ir.errors import IndexDirError
-from seal_ir.index.engine import CheckedEngine, Engine
-from seal_ir.index.engines import CompiledEngines, LoopedEngines, joined
+from seal_ir.index.engine import Engine
+from seal_ir.index.engines import CheckedEngine, CompiledEngines, LoopedEngines, joined
 from seal_ir.index.sparse import SparseRanges
 from tests.helpers import engines as helpers
 from tests.helpers.engines import BOUNDARY, FACTORIES, MODULES, Documents

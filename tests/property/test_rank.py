@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seal_ir.config import PRESETS, RankConfig
-from seal_ir.index import engine
+from seal_ir.index import engines
 from seal_ir.rank import ranker
 from seal_ir.rank.ranker import Streams, rank
 from seal_ir.rank.weights import weigh
@@ -182,7 +182,7 @@ def test_batches_and_kept_texts_change_nothing(case: Case, batch: int, n_hits: i
     keys = _query_keys(index, case)
     expected = rank(index, keys, case.config, n_hits)
     streams = Streams(index, n_bytes)
-    with patch.object(ranker, "_BATCH", batch), patch.object(engine, "PIECE", batch):
+    with patch.object(ranker, "_BATCH", batch), patch.object(engines, "PIECE", batch):
         for _ in range(2):
             assert rank(index, keys, case.config, n_hits, streams=streams) == expected
 

@@ -10,8 +10,8 @@ import pytest
 
 from seal_ir.arrays import Ints, Symbols
 from seal_ir.errors import IndexDirError, InputError, UsageError
-from seal_ir.index.engine import EngineSpec, Occurrences, build_engine, open_engine
-from seal_ir.index.engines import Engines, joined
+from seal_ir.index.engine import EngineSpec, Occurrences, build_engine
+from seal_ir.index.engines import Engines, joined, open_engine
 from seal_ir.index.memory import Budget
 from seal_ir.index.native import MAX_SUFFIXES, build_native
 from seal_ir.index.reader import Index

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from seal_ir.errors import IndexDirError
-from seal_ir.index.engine import EngineSpec, build_engine, open_engine
+from seal_ir.index.engine import EngineSpec, build_engine
+from seal_ir.index.engines import open_engine
 from tests.helpers.engines import BOUNDARY, Probe, flatten
 
 _native = pytest.importorskip("seal_ir._native")

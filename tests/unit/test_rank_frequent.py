@@ -14,7 +14,7 @@ import pytest
 from seal_ir import SealSearcher
 from seal_ir.config import PRESETS, RankConfig
 from seal_ir.extensions import SDSL
-from seal_ir.index import engine
+from seal_ir.index import engines
 from seal_ir.rank import ranker
 from seal_ir.rank.ranker import rank
 from seal_ir.records import BODY, TITLE, Document, Key, QueryKeys, Range, Unigrams
@@ -126,7 +126,7 @@ def test_beyond_the_limit_the_first_documents_count_and_it_is_said(
     index = _index(300, n_segments)
     keys = _keys(index, slice(2, 3))
     config = replace(CONFIGS["intersective"], max_count=100)
-    with patch.object(ranker, "MOST_FURTHER", 40), patch.object(engine, "PIECE", piece):
+    with patch.object(ranker, "MOST_FURTHER", 40), patch.object(engines, "PIECE", piece):
         for n_hits, n_scored in ((10, 40), (40, 40), (70, 70)):
             caplog.clear()
             found = rank(index, keys, config, n_hits)
@@ -155,7 +155,7 @@ def test_rows_are_located_a_limited_number_at_a_time() -> None:
         sizes.append(sum(hi - lo for ngram in asked for lo, hi in ngram))
         return locate(self, asked)
 
-    with patch.object(StreamIndex, "locate", told), patch.object(engine, "PIECE", 100):
+    with patch.object(StreamIndex, "locate", told), patch.object(engines, "PIECE", 100):
         rank(index, _keys(index, slice(2, 3)), CONFIGS["intersective"], 2_000)
     assert sum(sizes) == 1_600
     assert max(sizes) == 100

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seal_ir.index import engine
-from seal_ir.index.engine import pieces
-from seal_ir.index.sparse import as_tuples
+from seal_ir.index import engines
+from seal_ir.index.engines import as_tuples, pieces
 from seal_ir.records import Range
 
 ranges = st.tuples(st.integers(0, 30), st.integers(0, 9)).map(lambda pair: Range(pair[0], sum(pair)))
@@ -36,7 +35,7 @@ def test_empty_ranges_share_one_value() -> None:
 @pytest.mark.parametrize("piece", [1, 3, 100])
 @given(rows)
 def test_pieces_have_every_row_once_and_tell_where_a_segment_begins(piece: int, ngram: list[Range]) -> None:
-    with patch.object(engine, "PIECE", piece):
+    with patch.object(engines, "PIECE", piece):
         found = list(pieces(ngram))
     seen = []
     for some, begins in found:

@@ -15,7 +15,7 @@ from seal_ir import SealSearcher
 from seal_ir.config import LONGEST_STEPS, PRESETS, DecodeConfig, SearchConfig, preset
 from seal_ir.encode.encoder import SealQueryEncoder
 from seal_ir.errors import UsageError
-from seal_ir.index import engine
+from seal_ir.index import engines
 from seal_ir.index.reader import Index
 from seal_ir.keys.provenance import KeyProvenance
 from seal_ir.records import Document
@@ -89,7 +89,7 @@ def _brute(index: Index, start: int, end: int) -> Counter[int]:
 @pytest.mark.parametrize("piece", [1, 3, 1 << 17])
 def test_lengths_of_values_are_those_in_the_documents(index: Index, piece: int) -> None:
     fresh = Index(index.directory)
-    with patch.object(engine, "PIECE", piece):
+    with patch.object(engines, "PIECE", piece):
         for name, marks in fresh.whole_fields.items():
             counts = fresh.value_lengths(name).tolist()
             assert counts[-1]

@@ -14,7 +14,7 @@ from pathlib import Path
 from seal_ir.errors import InputError, one_line
 from seal_ir.formats.io.files import atomic_writer, is_file, shown
 from seal_ir.formats.io.inputs import rereadable
-from seal_ir.formats.io.ir_datasets_access import is_ir_dataset
+from seal_ir.formats.io.ir_datasets_access import PREFIX as IR_DATASETS
 from seal_ir.formats.io.named_elsewhere import (
     ir_dataset_judgements,
     ir_dataset_topics,
@@ -103,7 +103,7 @@ def resolve_topics(name: str, places: Places) -> Path:
     Raises:
         InputError: no such file, unknown name, or the download failed.
     """
-    if is_ir_dataset(name):
+    if name.startswith(IR_DATASETS):
         return ir_dataset_topics(name, places.cache)
     found = _local("topics", name, places) or _anserini(name, places)
     if found is None and places.cache_folder is not None:
@@ -122,7 +122,7 @@ def resolve_answers(name: str, places: Places) -> Path | None:
     Raises:
         InputError: a path that does not exist, or the download failed.
     """
-    if is_ir_dataset(name):
+    if name.startswith(IR_DATASETS):
         return None
     return _local("answers", name, places) or _anserini(name, places)
 
@@ -135,7 +135,7 @@ def resolve_qrels(name: str, places: Places) -> Path | None:
     Raises:
         InputError: a path that does not exist, or the download failed.
     """
-    if is_ir_dataset(name):
+    if name.startswith(IR_DATASETS):
         return ir_dataset_judgements(name, places.cache)
     found = _local("qrels", name, places)
     if found is not None or places.cache_folder is None or name in known_topics(places):
