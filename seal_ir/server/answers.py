@@ -115,6 +115,7 @@ class ExplanationAnswer(BaseModel):
     n_lacking: int
     contents: str | None
     decoding: dict[str, Any] | None
+    highlights: list[HighlightAnswer]
 
 
 class TraceAnswer(BaseModel):

@@ -6,7 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from seal_ir.explanation.marks import highlights
 from seal_ir.server.answers import ExplanationAnswer, JsonAnswer, TraceAnswer
+from seal_ir.server.evidence import highlighted
 from seal_ir.server.parameters import IndexName, check_preset, n_hits, preset_name, query_text
 from seal_ir.server.routes import ERRORS, LATER
 from seal_ir.server.service import Service
@@ -29,7 +31,8 @@ def explaining(service: Service) -> APIRouter:
         """Why a document ranks where it does for a query, or why it does not."""
         check_preset(preset, presets)
         found = await service.explain(index, query, docid, hits, preset, decoding)
-        return JsonAnswer({"api": "v1", "index": index, **found.to_dict()})
+        marks = highlighted(highlights(found.contents or "", found.keys))
+        return JsonAnswer({"api": "v1", "index": index, **found.to_dict(), "highlights": marks})
 
     @router.get("/{index}/trace", response_model=TraceAnswer)
     async def trace(

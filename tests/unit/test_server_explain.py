@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from seal_ir.config import preset
+from seal_ir.explanation.marks import highlights
 from seal_ir.explanation.values import STATUSES
 from seal_ir.records import Hit
 from seal_ir.search.searcher import SealSearcher
@@ -50,8 +51,11 @@ def test_a_document_is_explained_as_in_python(
 ) -> None:
     name = searcher.config.preset
     found = get(url, "explain", query=QUERY, docid=docid, hits=hits, preset=name, decoding=decoding)
-    expected = searcher.explain(QUERY, docid, hits, decoding=decoding).to_dict()
-    assert found == {"api": "v1", "index": "tiny", **json.loads(json.dumps(expected))}
+    explanation = searcher.explain(QUERY, docid, hits, decoding=decoding)
+    pieces = [(each["start"], each["end"], each["share"]) for each in found.pop("highlights")]
+    assert found == {"api": "v1", "index": "tiny", **json.loads(json.dumps(explanation.to_dict()))}
+    marks = highlights(explanation.contents or "", explanation.keys)
+    assert pieces == [(mark.start, mark.end, mark.share) for mark in marks]
     assert found["status"] in STATUSES
     assert (found["decoding"] is not None) == decoding
 
