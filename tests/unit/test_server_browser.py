@@ -1,0 +1,358 @@
+"""The page at / in a real Chromium: searched, explained and set by mouse and by keyboard, wide and narrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, parse_qs, urlsplit
+
+import httpx
+import pytest
+
+pytest.importorskip("playwright")
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from seal_ir.records import Document
+from tests.helpers import serving, tiny
+from tests.helpers.browser import NARROW, Watched, launched, opened, program, settled
+from tests.helpers.serving import KEY
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(program() is None, reason="no Chromium is installed")]
+QUERY = "the capital of France"
+ODD = [
+    Document("a/b#1?&", "\U0001f433 \U0001f433 & <b>whales</b>", "The whale \U0001f433 swims in the sea."),
+    Document("plain", "", "The sea is\nwide <img src=x onerror=alert(1)> and the river long."),
+    Document("long", "Long", "The river flows through the city. " * 200),
+    Document("w" * 120, "Wide", f"The sea and a word of {'o' * 400} letters."),
+]
+VIEWS = {"results": "", "compare": "", "document": "&docid=d2", "tree": ""}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("served")
+    tiny.build(folder / "tiny")
+    tiny.build(folder / "odd", ODD)
+    generator = tiny.generator()
+    indexes = [serving.served(folder / name, generator, name) for name in ("tiny", "odd")]
+    with serving.running(*indexes) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with launched() as browser:
+        yield browser
+
+
+@pytest.fixture
+def watched_page(browser: Browser, url: str) -> Iterator[tuple[Page, Watched]]:
+    """A page that must say nothing on its console, and ask no other host."""
+    with opened(browser) as (page, watched):
+        yield page, watched
+        assert watched.faults == []
+        assert {f"{part.scheme}://{part.netloc}" for part in map(urlsplit, watched.requests)} == {url}
+
+
+@pytest.fixture
+def page(watched_page: tuple[Page, Watched]) -> Page:
+    return watched_page[0]
+
+
+def found(url: str, query: str, index: str = "tiny", **params: str) -> list[dict[str, Any]]:
+    asked = {"query": query, "explain": "true", **params}
+    candidates: list[dict[str, Any]] = httpx.get(f"{url}/v1/{index}/search", params=asked).json()[
+        "candidates"
+    ]
+    assert candidates
+    return candidates
+
+
+def search(page: Page, query: str) -> None:
+    page.get_by_label("Question").fill(query)
+    page.get_by_role("button", name="Search").click()
+    settled(page)
+
+
+def marks(candidate: dict[str, Any]) -> list[str]:
+    return [candidate["contents"][piece["start"] : piece["end"]] for piece in candidate["highlights"]]
+
+
+@pytest.mark.parametrize(
+    ("index", "query"), [("tiny", QUERY), ("odd", "the whale \U0001f433"), ("odd", "the sea")]
+)
+def test_results_show_what_the_server_found_and_mark_what_keys_took(
+    page: Page, url: str, index: str, query: str
+) -> None:
+    page.goto(f"{url}/?index={index}")
+    search(page, query)
+    candidates = found(url, query, index)
+    items = page.locator("#results > ol > li")
+    expect(items).to_have_count(len(candidates))
+    for item, candidate in zip(items.all(), candidates, strict=True):
+        assert "".join(item.locator("mark").all_text_contents()) == "".join(marks(candidate)).replace(
+            "\n", ""
+        )
+        shown = item.locator("h2").inner_text() + "\n" + (item.locator(".text").text_content() or "")
+        assert shown.endswith(candidate["contents"])
+        assert f"{candidate['docid']} · score {candidate['score']:.2f}" in item.inner_text()
+    expect(page.get_by_role("status")).to_contain_text(f"{len(candidates)} document")
+    assert page.locator("#results img, #results b").count() == 0  # markup in documents is text
+
+
+def test_keys_are_listed_with_their_shares(page: Page, url: str) -> None:
+    page.goto(url)
+    search(page, QUERY)
+    keys = [key for key in found(url, QUERY)[0]["keys"] if key["kind"] != "unigram"]
+    table = page.locator("#results table").first
+    expect(table).to_be_visible()
+    for key in keys[:12]:
+        line = table.locator("tr", has=page.get_by_role("rowheader", name=key["text"], exact=True)).first
+        expect(line).to_contain_text(key["kind"])
+        expect(line).to_contain_text(f"{100 * key['fraction']:.1f} %")
+    widths = table.locator(".bar-in").evaluate_all("bars => bars.map(bar => parseFloat(bar.style.width))")
+    fractions = sorted((100 * key["fraction"] for key in keys), reverse=True)[:12]
+    assert widths[: len(fractions)] == pytest.approx(fractions, abs=0.01)
+    others = page.locator("#results details.why")
+    assert [each.get_attribute("open") is None for each in others.all()] == [False] + [True] * (
+        others.count() - 1
+    )
+
+
+def test_a_document_is_explained_whether_it_was_found_or_not(page: Page, url: str) -> None:
+    page.goto(url)
+    search(page, QUERY)
+    first = found(url, QUERY)[0]["docid"]
+    page.get_by_role("button", name=f"What does it lack? {first}").click()
+    settled(page)
+    expect(page.get_by_role("tab", name="One document")).to_have_attribute("aria-selected", "true")
+    expect(page.locator("#explanation .reason")).to_contain_text("ranked: rank 1 of")
+    for docid, status in (("d5", None), ("d9", "unknown")):
+        page.get_by_label("Id of a document").fill(docid)
+        page.get_by_role("button", name="Explain").click()
+        expect(page.get_by_role("status")).to_contain_text(f"Explained {docid}")
+        told = httpx.get(f"{url}/v1/tiny/explain", params={"query": QUERY, "docid": docid}).json()
+        assert status in (None, told["status"])
+        expect(page.locator("#explanation .reason")).to_contain_text(told["reason"])
+        lacking = page.locator("#explanation table", has_text="Not held").locator("tbody th")
+        expect(lacking).to_have_text([key["text"].strip() for key in told["lacking"]])
+    assert parse_qs(urlsplit(page.url).query)["docid"] == ["d9"]
+
+
+def test_the_decoding_is_a_tree_of_what_the_index_allowed(page: Page, url: str) -> None:
+    page.goto(f"{url}/?query=the+capital&view=tree")
+    settled(page)
+    told = httpx.get(f"{url}/v1/tiny/trace", params={"query": "the capital"}).json()["decoding"]
+    steps = [step for kind in told["kinds"] for step in kind["steps"]]
+    going = [each for step in steps for each in step["continuations"] if each["hypothesis"] is not None]
+    assert going
+    expect(page.locator("#tree li:not(.ended)")).to_have_count(len(going))
+    refused = [token for step in steps for each in step["hypotheses"] for token in each["refused"]]
+    assert refused
+    assert page.locator("#tree .wanted s").count() > 0
+    expect(page.locator("#tree > section")).to_have_count(len(told["kinds"]))
+
+
+def test_presets_are_shown_side_by_side(page: Page, url: str) -> None:
+    page.goto(f"{url}/?query=the+city&preset=lm")
+    page.get_by_role("tab", name="Side by side").click()
+    settled(page)
+    columns = page.locator("#compare section")
+    assert [each.split()[0] for each in columns.locator("h2").all_inner_texts()] == ["lm", "paper"]
+    for column, preset in zip(columns.all(), ("lm", "paper"), strict=True):
+        expected = [each["docid"] for each in found(url, "the city", preset=preset)]
+        shown = column.locator("li").all_inner_texts()
+        assert len(shown) == len(expected)
+        assert all(docid in text for docid, text in zip(expected, shown, strict=True))
+
+
+def searches(watched: Watched) -> list[SplitResult]:
+    return [part for part in map(urlsplit, watched.requests) if part.path.endswith("/search")]
+
+
+def test_settings_are_heard_and_kept_in_the_address(watched_page: tuple[Page, Watched], url: str) -> None:
+    page, watched = watched_page
+    page.goto(url)
+    search(page, QUERY)
+    page.get_by_text("Settings").click()
+    page.get_by_label("Hits").fill("2")
+    page.get_by_label("Hits").press("Enter")
+    expect(page.locator("#results > ol > li")).to_have_count(2)
+    page.get_by_label("Preset").select_option("lm")
+    settled(page)
+    expect(page).to_have_url(re.compile("preset=lm"))
+    assert parse_qs(searches(watched)[-1].query)["preset"] == ["lm"]
+    page.get_by_label("Index").select_option("odd")
+    settled(page)
+    expect(page.locator("#about")).to_contain_text("odd · 4 documents")
+    assert searches(watched)[-1].path == "/v1/odd/search"
+    page.reload()
+    settled(page)
+    assert [page.locator(f"#{name}").input_value() for name in ("query", "index", "preset", "hits")] == [
+        QUERY,
+        "odd",
+        "lm",
+        "2",
+    ]
+    search(page, "the sea")
+    page.go_back()
+    expect(page.get_by_label("Question")).to_have_value(QUERY)
+
+
+def test_a_server_with_one_ranking_has_nothing_to_compare(browser: Browser, tiny_index: Path) -> None:
+    served = serving.served(tiny_index)
+    del served.configs["lm"]  # type: ignore[attr-defined]
+    with serving.running(served) as url, opened(browser) as (page, watched):
+        page.goto(f"{url}/?query=the+city&view=compare")
+        settled(page)
+        expect(page.get_by_role("tab")).to_have_text(["Results", "One document", "Decoding"])
+        expect(page.locator("#results > ol")).to_be_visible()
+    assert watched.faults == []
+
+
+def test_the_key_is_asked_for_and_used(browser: Browser, tiny_index: Path) -> None:
+    with serving.running(serving.served(tiny_index), key=KEY) as url, opened(browser) as (page, watched):
+        page.goto(f"{url}/?query=the+city")
+        key = page.get_by_label("API key")
+        expect(key).to_be_focused()
+        expect(page.get_by_role("alert")).to_contain_text("the server asks for a key")
+        key.fill("wrong")
+        key.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("this key is not the server's")
+        key.fill(KEY)
+        key.press("Enter")
+        expect(page.locator("#results > ol")).to_be_visible()
+        expect(key).to_be_hidden()
+        expect(page.get_by_role("alert")).to_be_empty()
+        assert KEY not in page.url
+    assert all("401" in fault for fault in watched.faults)  # the browser's own lines
+
+
+@pytest.mark.parametrize("view", list(VIEWS))
+def test_errors_are_told_in_words(browser: Browser, url: str, view: str) -> None:
+    with opened(browser) as (page, _):
+        page.goto(f"{url}/?query={'a' * 2001}&view={view}{VIEWS[view]}")
+        settled(page)
+        place = page.locator("#compare .fault").first if view == "compare" else page.get_by_role("alert")
+        expect(place).to_contain_text("String should have at most 2000 characters")
+
+
+def test_a_server_that_is_gone_is_told_and_asked_again(browser: Browser, url: str) -> None:
+    with opened(browser) as (page, _):
+        page.goto(url)
+        page.route("**/v1/**", lambda route: route.abort())
+        search(page, QUERY)
+        expect(page.get_by_role("alert")).to_have_text("The server does not answer. Is it still running?")
+        page.unroute("**/v1/**")
+        search(page, QUERY)
+        expect(page.locator("#results > ol")).to_be_visible()
+        expect(page.get_by_role("alert")).to_be_empty()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "headers", "told"),
+    [
+        (429, '{"error": "all waiting"}', {"Retry-After": "7"}, "all waiting (in about 7 s)"),
+        (502, "<html>Bad gateway</html>", {}, "The server's answer cannot be read (status 502)."),
+    ],
+)  # fmt: skip
+def test_what_others_answer_is_told_too(
+    browser: Browser, url: str, status: int, body: str, headers: dict[str, str], told: str
+) -> None:
+    with opened(browser) as (page, _):
+        page.goto(url)
+        page.route("**/search?*", lambda route: route.fulfill(status=status, body=body, headers=headers))
+        search(page, QUERY)
+        expect(page.get_by_role("alert")).to_have_text(told)
+
+
+def test_everything_is_reached_by_keyboard(page: Page, url: str) -> None:
+    page.goto(url)
+    expect(page.get_by_label("Question")).to_be_focused()
+    page.keyboard.type(QUERY)
+    page.keyboard.press("Enter")
+    settled(page)
+    expect(page.locator("#results > ol")).to_be_visible()
+    tab_to(page, "summary")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Preset")).to_be_visible()
+    tab_to(page, "#tab-results")
+    for key, name in (
+        ("ArrowRight", "compare"),
+        ("End", "tree"),
+        ("ArrowRight", "results"),
+        ("ArrowLeft", "tree"),
+    ):
+        page.keyboard.press(key)
+        expect(page.locator(f"#tab-{name}")).to_be_focused()
+        settled(page)
+        expect(page.locator(f"#{name}")).to_be_visible()
+    page.keyboard.press("Home")
+    settled(page)
+    tab_to(page, "#results summary")
+    page.keyboard.press("Enter")
+    expect(page.locator("#results details").first).not_to_have_attribute("open", "")
+    page.keyboard.press("Enter")
+    tab_to(page, "#results button.link")
+    page.keyboard.press("Enter")
+    settled(page)
+    expect(page.locator("#explanation .reason")).to_be_visible()
+    page.keyboard.press("/")
+    expect(page.get_by_label("Question")).to_be_focused()
+
+
+def tab_to(page: Page, selector: str) -> None:
+    wanted = page.locator(selector).first
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if wanted.evaluate("each => each === document.activeElement"):
+            return
+    raise AssertionError(f"Tab does not come to {selector}")
+
+
+@pytest.mark.parametrize("index", ["tiny", "odd"])
+@pytest.mark.parametrize("view", list(VIEWS))
+def test_a_narrow_page_does_not_scroll_sideways(browser: Browser, url: str, view: str, index: str) -> None:
+    with opened(browser, width=NARROW) as (page, watched):
+        page.goto(f"{url}/?query=the+sea&index={index}&view={view}{VIEWS[view]}")
+        settled(page)
+        page.get_by_text("Settings").click()
+        page.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW
+    assert watched.faults == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("view", ["welcome", "unlock", *VIEWS])
+def test_axe_finds_nothing(browser: Browser, url: str, tiny_index: Path, view: str, dark: bool) -> None:
+    with opened(browser, dark=dark) as (page, watched):
+        if view == "unlock":
+            with serving.running(serving.served(tiny_index), key=KEY) as locked:
+                page.goto(locked)
+                expect(page.get_by_label("API key")).to_be_visible()
+            watched.faults.clear()  # the browser's line about 401
+        else:
+            page.goto(url if view == "welcome" else f"{url}/?query=the+city&view={view}{VIEWS[view]}")
+            settled(page)
+        page.get_by_text("Settings").click()
+        page.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+        assert found.response["passes"]
+    assert watched.faults == []
+
+
+def test_the_page_asks_for_keys_only_when_it_shows_them(page: Page, url: str) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(re.sub(r"\?.*", "", urlsplit(request.url).path)))
+    page.goto(f"{url}/?query=the+city")
+    settled(page)
+    assert [path for path in asked if path.startswith("/v1")] == ["/v1/indexes", "/v1/tiny/search"]
+    for name in ("One document", "Results", "Decoding", "Results", "Decoding"):
+        page.get_by_role("tab", name=name).click()
+        settled(page)
+    assert [path for path in asked if path.startswith("/v1")][2:] == ["/v1/tiny/trace"]
