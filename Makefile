@@ -106,6 +106,10 @@ eval: install  ## make the tables of eval/ (TABLE=real; SYSTEMS="'SEAL lm' BM25*
 	    $(if $(FRESH),--fresh) $(if $(PLOTS),--plots) || status=1; \
 	done; exit $$status
 
+screenshots: install  ## make the images of the server's page for the docs, in a real Chromium
+	@test -e $(DEMO)/index.json || $(INDEX_DEMO)
+	$(PYTHON) -m tests.helpers.screenshots docs/images
+
 asan: $(CMAKE)  ## run the C++ core under AddressSanitizer and UBSan
 	$(call sanitize,address-undefined,address$(comma)undefined)
 

@@ -70,7 +70,7 @@ class HighlightAnswer(BaseModel):
 
 
 class Candidate(BaseModel):
-    """A ranked document; from `contents` on only where `explain` is true."""
+    """A ranked document; from `contents` on only where `explain` is true, BM25's with `contents` alone."""
 
     docid: str
     score: float
@@ -145,6 +145,7 @@ class IndexAnswer(BaseModel):
     segments: int
     model: str
     presets: list[str]
+    bm25: bool
 
 
 class RefreshAnswer(BaseModel):

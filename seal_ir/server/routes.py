@@ -65,7 +65,7 @@ def searching(service: Service) -> APIRouter:
                 "docid": hit.docid,
                 "score": hit.score,
                 "rank": rank,
-                "doc": _shown(hit.raw or "", parse),
+                "doc": shown_record(hit.raw or "", parse),
                 **(evidence(hit) if explain else {}),
             }
             for rank, hit in enumerate(found, 1)
@@ -76,7 +76,7 @@ def searching(service: Service) -> APIRouter:
     async def document(index: IndexName, docid: Docid, parse: Parse = True) -> JsonAnswer:
         """A document by its id."""
         raw = await service.document(index, docid)
-        return JsonAnswer({"api": "v1", "index": index, "docid": docid, "doc": _shown(raw, parse)})
+        return JsonAnswer({"api": "v1", "index": index, "docid": docid, "doc": shown_record(raw, parse)})
 
     @router.post("/{index}/refresh", response_model=RefreshAnswer)
     async def refresh(index: IndexName) -> JsonAnswer:
@@ -88,5 +88,6 @@ def searching(service: Service) -> APIRouter:
     return router
 
 
-def _shown(raw: str, parse: bool) -> Any:
+def shown_record(raw: str, parse: bool) -> Any:
+    """A document's record as JSON, or as its text."""
     return parsed(raw) if parse else raw

@@ -81,6 +81,8 @@ class Service:
         self._batchers: dict[str, Batcher[Group, Any, Any]] = {
             name: batchers[model] for name, model in models.items()
         }
+        has_bm25 = any(index.bm25 is not None for index in served)
+        self._bm25: Batcher[Group, Any, Any] | None = Batcher(self._begun, limits) if has_bm25 else None
 
     @property
     def n_waiting(self) -> int:
@@ -152,6 +154,22 @@ class Service:
         found: Decoding = await self._answer(index, preset, traced, query, apart=object())
         return found
 
+    async def bm25(self, index: str, query: str, hits: int) -> list[Hit]:
+        """The best documents for a query by BM25, with their texts.
+
+        Raises:
+            NotFoundError: no such index, or it is served without BM25.
+            ConflictError: the index has other documents by now than BM25's.
+            SealError: as `search`.
+        """
+        ranking = self.index(index).bm25
+        if ranking is None or self._bm25 is None:
+            raise NotFoundError(f"{index} is served without BM25; start the server with --bm25")
+        found: list[Hit] = await self._answer(
+            index, None, ranking.work, Searched(query, hits), batcher=self._bm25
+        )
+        return found
+
     async def document(self, index: str, docid: str) -> str:
         """A document's record as it was read, else a JSON object with id, title and contents.
 
@@ -191,8 +209,9 @@ class Service:
 
     def close(self) -> None:
         """Answer what waits, and end the threads."""
-        for batcher in self._batchers.values():
-            batcher.close()
+        for batcher in (*self._batchers.values(), self._bm25):
+            if batcher is not None:
+                batcher.close()
         self._changing.shutdown()
 
     async def _changed(self, change: Callable[[], Result]) -> Result:
@@ -213,11 +232,18 @@ class Service:
             raise RequestError(f"preset {chosen!r} has no explanations; ask under another one")
 
     async def _answer(
-        self, index: str, preset: str | None, work: Work, asked: object, apart: object = None
+        self,
+        index: str,
+        preset: str | None,
+        work: Work,
+        asked: object,
+        *,
+        apart: object = None,
+        batcher: Batcher[Group, Any, Any] | None = None,
     ) -> Any:
         """What the work makes of a question, in a batch with others that come at about the same time."""
         chosen, _ = self._config(index, preset)
-        future = self._batchers[index].submit(Group(index, chosen, work, apart), asked)
+        future = (batcher or self._batchers[index]).submit(Group(index, chosen, work, apart), asked)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.timeout_s)
         except TimeoutError as error:

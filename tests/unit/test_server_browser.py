@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, urlsplit
@@ -16,7 +17,8 @@ pytest.importorskip("playwright")
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from seal_ir.records import Document
+from seal_ir.records import Document, Hit
+from seal_ir.server import bm25
 from tests.helpers import serving, tiny
 from tests.helpers.browser import NARROW, Watched, launched, opened, program, settled
 from tests.helpers.serving import KEY
@@ -129,7 +131,7 @@ def test_a_document_is_explained_whether_it_was_found_or_not(page: Page, url: st
     first = found(url, QUERY)[0]["docid"]
     page.get_by_role("button", name=f"What does it lack? {first}").click()
     settled(page)
-    expect(page.get_by_role("tab", name="One document")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("tab", name="Explain")).to_have_attribute("aria-selected", "true")
     expect(page.locator("#explanation .reason")).to_contain_text("ranked: rank 1 of")
     for docid, status in (("d5", None), ("d9", "unknown")):
         page.get_by_label("Id of a document").fill(docid)
@@ -159,7 +161,7 @@ def test_the_decoding_is_a_tree_of_what_the_index_allowed(page: Page, url: str) 
 
 def test_presets_are_shown_side_by_side(page: Page, url: str) -> None:
     page.goto(f"{url}/?query=the+city&preset=lm")
-    page.get_by_role("tab", name="Side by side").click()
+    page.get_by_role("tab", name="Compare").click()
     settled(page)
     columns = page.locator("#compare section")
     assert [each.split()[0] for each in columns.locator("h2").all_inner_texts()] == ["lm", "paper"]
@@ -168,6 +170,22 @@ def test_presets_are_shown_side_by_side(page: Page, url: str) -> None:
         shown = column.locator("li").all_inner_texts()
         assert len(shown) == len(expected)
         assert all(docid in text for docid, text in zip(expected, shown, strict=True))
+
+
+def test_bm25_stands_beside_them_where_it_is_offered(
+    browser: Browser, tiny_index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bm25, "search", lambda lucene, topics, config: [(topics[0], [Hit("d5", 3.25)])])
+    served = serving.served(tiny_index)
+    ranking = bm25.Bm25Ranking(tiny_index, served.searcher.index.manifest.to_json())
+    with serving.running(replace(served, bm25=ranking)) as url, opened(browser) as (page, watched):
+        page.goto(f"{url}/?query=the+city&view=compare")
+        settled(page)
+        column = page.locator("#compare section").last
+        expect(column.locator("h2")).to_contain_text("BM25")
+        expect(column.locator("li")).to_contain_text(["Whale"])
+        expect(column.locator("li")).to_contain_text(["d5 · 3.25"])
+    assert watched.faults == []
 
 
 def searches(watched: Watched) -> list[SplitResult]:
@@ -209,7 +227,7 @@ def test_a_server_with_one_ranking_has_nothing_to_compare(browser: Browser, tiny
     with serving.running(served) as url, opened(browser) as (page, watched):
         page.goto(f"{url}/?query=the+city&view=compare")
         settled(page)
-        expect(page.get_by_role("tab")).to_have_text(["Results", "One document", "Decoding"])
+        expect(page.get_by_role("tab")).to_have_text(["Results", "Explain", "Decoding"])
         expect(page.locator("#results > ol")).to_be_visible()
     assert watched.faults == []
 
@@ -352,7 +370,7 @@ def test_the_page_asks_for_keys_only_when_it_shows_them(page: Page, url: str) ->
     page.goto(f"{url}/?query=the+city")
     settled(page)
     assert [path for path in asked if path.startswith("/v1")] == ["/v1/indexes", "/v1/tiny/search"]
-    for name in ("One document", "Results", "Decoding", "Results", "Decoding"):
+    for name in ("Explain", "Results", "Decoding", "Results", "Decoding"):
         page.get_by_role("tab", name=name).click()
         settled(page)
     assert [path for path in asked if path.startswith("/v1")][2:] == ["/v1/tiny/trace"]

@@ -239,6 +239,7 @@ def test_state_and_what_is_served(url: str) -> None:
         "segments": 1,
         "model": "tiny",
         "presets": ["paper", "lm"],
+        "bm25": False,
     }
 
 

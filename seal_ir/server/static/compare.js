@@ -47,7 +47,7 @@ export function columns(index, systems, query, hits, signal) {
 }
 
 function item({ docid, score, rank, contents, highlights, keys }, known, first) {
-  const [title] = titleAndText(docid, contents ?? "", highlights ?? []);
+  const [title] = titleAndText(docid, contents, highlights ?? []);
   const text = title.map((part) => (typeof part === "string" ? part : part.textContent)).join("");
   const about = make("span", "faint", `${text === docid ? "" : `${docid} · `}${score.toFixed(2)}`);
   const made = make("li", "", make("span", "name", text), make("br"), about);
