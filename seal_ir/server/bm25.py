@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 
@@ -14,13 +14,17 @@ from seal_ir.pyserini_plugin import check_installed, start_java
 from seal_ir.records import Hit, Query
 from seal_ir.search.bm25 import Bm25Config, lucene_twin, search
 from seal_ir.search.searcher import SealSearcher
-from seal_ir.server.answers import JsonAnswer, SearchAnswer
+from seal_ir.server.answers import ErrorAnswer, JsonAnswer, SearchAnswer
 from seal_ir.server.failures import ConflictError
 from seal_ir.server.parameters import IndexName, Parse, n_hits, query_text
 from seal_ir.server.routes import ERRORS, LATER, shown_record
 from seal_ir.server.served import ServedIndex
 from seal_ir.server.service import Service
 from seal_ir.server.work import Searched
+
+_CHANGED: dict[int | str, dict[str, Any]] = {
+    409: {"model": ErrorAnswer, "description": "The index has other documents than BM25's."},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ def with_bm25(served: Sequence[ServedIndex], folder: Path, threads: int = 1) -> 
 
 def comparing(service: Service) -> APIRouter:
     """The route of BM25's ranking."""
-    router = APIRouter(prefix="/v1", tags=["BM25"], responses=ERRORS | LATER)
+    router = APIRouter(prefix="/v1", tags=["BM25"], responses=ERRORS | LATER | _CHANGED)
     limits = service.limits
 
     @router.get("/{index}/bm25", response_model=SearchAnswer)

@@ -143,6 +143,11 @@ def test_a_document_is_explained_whether_it_was_found_or_not(page: Page, url: st
         lacking = page.locator("#explanation table", has_text="Not held").locator("tbody th")
         expect(lacking).to_have_text([key["text"].strip() for key in told["lacking"]])
     assert parse_qs(urlsplit(page.url).query)["docid"] == ["d9"]
+    page.go_back()
+    expect(page.get_by_role("status")).to_contain_text("Explained d5")
+    page.go_back()
+    page.go_back()
+    expect(page.locator("#results > ol")).to_be_visible()
 
 
 def test_the_decoding_is_a_tree_of_what_the_index_allowed(page: Page, url: str) -> None:
@@ -248,6 +253,33 @@ def test_the_key_is_asked_for_and_used(browser: Browser, tiny_index: Path) -> No
         expect(page.get_by_role("alert")).to_be_empty()
         assert KEY not in page.url
     assert all("401" in fault for fault in watched.faults)  # the browser's own lines
+
+
+@pytest.mark.parametrize("view", list(VIEWS))
+def test_who_goes_on_before_the_answer_gets_what_was_asked_last(
+    browser: Browser, tiny_index: Path, view: str
+) -> None:
+    model, generator = serving.held_generator()
+    with (
+        serving.running(serving.served(tiny_index, generator)) as url,
+        opened(browser) as (page, watched),
+    ):
+        model.may_go.clear()
+        page.goto(f"{url}/?query=the+river&view={view}{VIEWS[view]}")
+        assert model.began.wait(30)
+        expect(page.locator("[aria-busy]")).to_have_count(1)
+        page.get_by_label("Question").fill(QUERY)
+        page.get_by_role("button", name="Search").click()
+        page.get_by_role("tab", name="Decoding").click()
+        page.get_by_role("tab", name="Results").click()
+        model.may_go.set()
+        expect(page.locator("#results > ol > li")).to_have_count(len(found(url, QUERY)))
+        expect(page.locator("[aria-busy]")).to_have_count(0)
+        page.get_by_role("tab", name="Compare").click()
+        settled(page)
+        expect(page.locator("#compare section")).to_have_count(2)
+        expect(page.locator("#compare .fault")).to_have_count(0)
+    assert watched.faults == []
 
 
 @pytest.mark.parametrize("view", list(VIEWS))

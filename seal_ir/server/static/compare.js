@@ -24,9 +24,6 @@ export function columns(index, systems, query, hits, signal) {
       seconds.textContent = ` ${((performance.now() - began) / 1000).toFixed(2)} s`;
       return { list, candidates };
     } catch (error) {
-      if (error.name === "AbortError") {
-        throw error;
-      }
       list.replaceWith(make("p", "fault", error.message));
       return null;
     }

@@ -36,6 +36,7 @@ const FILL = {
     const [shown, done] = columns(index, ordered, query, hits, signal);
     of("compare").replaceChildren(shown);
     await done;
+    signal.throwIfAborted(); // something else was asked meanwhile
     return `${plural(systems.length, "ranking")}`;
   },
   tree: async (signal) => {
@@ -81,14 +82,16 @@ function explained(found) {
 function whyNot(docid) {
   of("docid").value = docid;
   filled.delete("document");
-  show("document");
+  show("document", true);
   of("tab-document").focus();
 }
 
 async function fill() {
   asking.abort();
   const mine = (asking = new AbortController());
+  document.querySelectorAll("[aria-busy]").forEach((each) => each.removeAttribute("aria-busy"));
   if (filled.has(view)) {
+    say("");
     return;
   }
   const [shown, began] = [view, performance.now()];
@@ -98,13 +101,15 @@ async function fill() {
   say(shown === "document" && !of("docid").value ? "" : "Asking…");
   try {
     const told = await FILL[shown](mine.signal);
+    mine.signal.throwIfAborted();
     filled.add(shown);
     say(told && `${told}, ${((performance.now() - began) / 1000).toFixed(2)} s`);
   } catch (error) {
     if (error.name !== "AbortError") {
       refuse(error);
     }
-  } finally {
+  }
+  if (mine === asking) {
     place.removeAttribute("aria-busy");
   }
 }
@@ -119,7 +124,7 @@ function refuse(error) {
 
 // ---- views
 
-function show(name) {
+function show(name, isNew = false) {
   view = name;
   for (const each of VIEWS) {
     const [tab, isShown] = [of(`tab-${each}`), each === name];
@@ -127,7 +132,7 @@ function show(name) {
     tab.tabIndex = isShown ? 0 : -1;
     of(each).hidden = !isShown;
   }
-  remember(true);
+  remember(!isNew);
   fill();
 }
 
@@ -211,7 +216,7 @@ of("search").addEventListener("submit", (event) => {
 of("explain").addEventListener("submit", (event) => {
   event.preventDefault();
   filled.delete("document");
-  show("document");
+  show("document", true);
 });
 
 of("unlock").addEventListener("submit", (event) => {
