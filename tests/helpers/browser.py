@@ -7,12 +7,17 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
+import httpx
 from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
 VARIABLE = "SEAL_IR_BROWSER"  # the browser's program, where it is none of these
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 NARROW = 360  # pixels
+QUERY = "the capital of France"
+# Views of the page, and what their addresses ask for.
+VIEWS = {"results": "", "compare": "", "document": "&docid=d2", "tree": ""}
 
 
 def program() -> str | None:
@@ -75,3 +80,25 @@ def _address(request: Request) -> str:
 def settled(page: Page) -> None:
     """Wait until what was asked is shown."""
     expect(page.locator("[aria-busy]")).to_have_count(0)
+
+
+def found(url: str, query: str, index: str = "tiny", **params: str) -> list[dict[str, Any]]:
+    """What the server finds, with keys."""
+    asked = {"query": query, "explain": "true", **params}
+    candidates: list[dict[str, Any]] = httpx.get(f"{url}/v1/{index}/search", params=asked).json()[
+        "candidates"
+    ]
+    assert candidates
+    return candidates
+
+
+def search(page: Page, query: str) -> None:
+    """Ask a question by mouse."""
+    page.get_by_label("Question").fill(query)
+    page.get_by_role("button", name="Search").click()
+    settled(page)
+
+
+def marks(candidate: dict[str, Any]) -> list[str]:
+    """The pieces of a document that keys took."""
+    return [candidate["contents"][piece["start"] : piece["end"]] for piece in candidate["highlights"]]
