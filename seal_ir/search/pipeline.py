@@ -272,10 +272,15 @@ class QueryPipeline:
             return index.rank(keys, under.rank, k)
         return rank(index, keys, under.rank, k, streams=streams)
 
-    def explanation(self, asked: Question) -> Explanation:
-        """Why a document ranks where it does; see `SealSearcher.explain`."""
+    def explanation(self, asked: Question, keys: QueryKeys | None = None) -> Explanation:
+        """Why a document ranks where it does; see `SealSearcher.explain`.
+
+        Args:
+            asked: what is to be explained.
+            keys: the query's, where they have been decoded before, without its decoding.
+        """
         snapshot = self._snapshot
-        return explanation_of(snapshot.index, snapshot.model, snapshot.streams, self.config, asked)
+        return explanation_of(snapshot.index, snapshot.model, snapshot.streams, self.config, asked, keys)
 
     def recorded(self, query: str) -> Decoding:
         """How the model writes a query's keys; see `SealSearcher.trace`."""

@@ -22,9 +22,11 @@ def main(arguments: list[str]) -> int:
     if missing is not None:
         raise UsageError(f"{missing} is not installed; get it with: pip install 'seal-ir[server]'")
     from seal_ir.server import serving  # what is needed is there
+    from seal_ir.server.bm25 import with_bm25
 
     limits, configs, key = limits_of(args), configs_of(args), key_of(args)
-    directories = named(args.index, Places.from_environment(), args.yes)
+    places = Places.from_environment()
+    directories = named(args.index, places, args.yes)
     with nullcontext() if args.mcp == "stdio" else serving.bound(args.host, args.port) as listening:
         use_threads(args.threads)
         served = opened(
@@ -33,6 +35,8 @@ def main(arguments: list[str]) -> int:
         tried(served)
         if listening is None:
             return serving.serve_stdio(served, limits, args.threads)
+        if args.bm25:
+            served = with_bm25(served, places.cache / "lucene", args.threads)
         options = serving.HttpOptions(
             key=key,
             writable=args.writable,

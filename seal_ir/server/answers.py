@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
@@ -47,13 +47,39 @@ class AskedQuery(BaseModel):
     text: str
 
 
+class KeyAnswer(BaseModel):
+    """A key of a document, or of a query."""
+
+    text: str
+    kind: str
+    weight: float
+    share: float
+    fraction: float
+    count: int
+    logprob: float
+    positions: list[tuple[int, int]]
+    further: list[tuple[str, int, int, int]]
+
+
+class HighlightAnswer(BaseModel):
+    """A piece of contents that keys took."""
+
+    start: int
+    end: int
+    share: float
+
+
 class Candidate(BaseModel):
-    """A ranked document."""
+    """A ranked document; from `contents` on only where `explain` is true, BM25's with `contents` alone."""
 
     docid: str
     score: float
     rank: int = Field(ge=1)
     doc: Any
+    contents: str | None = None
+    keys: list[KeyAnswer] | None = None
+    rounding: float | None = None
+    highlights: list[HighlightAnswer] | None = None
 
 
 class SearchAnswer(BaseModel):
@@ -63,6 +89,43 @@ class SearchAnswer(BaseModel):
     index: str
     query: AskedQuery
     candidates: list[Candidate]
+
+
+class ExplanationAnswer(BaseModel):
+    """Why a document ranks where it does, or does not."""
+
+    api: str
+    index: str
+    version: int
+    query: str
+    docid: str
+    status: Literal["ranked", "beyond_k", "not_candidate", "no_keys", "outside_filter", "deleted", "unknown"]
+    reason: str
+    k: int
+    preset: str
+    rank: int | None
+    would_rank: int | None
+    score: float | None
+    last_score: float | None
+    n_candidates: int | None
+    rounding: float
+    keys: list[KeyAnswer]
+    unused: list[KeyAnswer]
+    lacking: list[KeyAnswer]
+    n_lacking: int
+    contents: str | None
+    decoding: dict[str, Any] | None
+    highlights: list[HighlightAnswer]
+
+
+class TraceAnswer(BaseModel):
+    """How the model wrote a query's keys."""
+
+    api: str
+    index: str
+    query: AskedQuery
+    preset: str
+    decoding: dict[str, Any]
 
 
 class DocumentAnswer(BaseModel):
@@ -82,6 +145,7 @@ class IndexAnswer(BaseModel):
     segments: int
     model: str
     presets: list[str]
+    bm25: bool
 
 
 class RefreshAnswer(BaseModel):

@@ -17,7 +17,9 @@ from starlette.exceptions import HTTPException
 
 from seal_ir.errors import SealError, shown
 from seal_ir.server.answers import JsonAnswer, StateAnswer, error_answer, failure
+from seal_ir.server.bm25 import comparing
 from seal_ir.server.description import described
+from seal_ir.server.explaining import explaining
 from seal_ir.server.gate import Gate
 from seal_ir.server.metrics import CONTENT_TYPE, Metrics
 from seal_ir.server.older_routes import older
@@ -57,7 +59,10 @@ def create_app(
         redoc_url=None,
     )
     app.include_router(searching(service))
+    app.include_router(explaining(service))
     app.include_router(older(service))
+    if any(index.bm25 is not None for index in service.indexes.values()):
+        app.include_router(comparing(service))
     if writable:
         app.include_router(writing(service))
     _add_states(app, service, metrics)

@@ -35,7 +35,7 @@ class HttpTools:
 
 
 def tools(service: Service) -> MCPServer[Any]:
-    """The tools search, get_document and list_indexes."""
+    """The tools search, explain, get_document and list_indexes."""
     server = MCPServer[Any]("seal-ir", version=version("seal-ir"), instructions=_ABOUT, log_level="WARNING")
     first = next(iter(service.indexes))
 
@@ -55,6 +55,24 @@ def tools(service: Service) -> MCPServer[Any]:
             found = await service.search(index, query, hits)
         return [{"docid": hit.docid, "score": hit.score, "doc": parsed(hit.raw or "")} for hit in found]
 
+    async def explain(query: str, docid: str, index: str = first, hits: int = 10) -> dict[str, Any]:
+        """Say why a document ranks where it does for a question, or why search does not return it.
+
+        Args:
+            query: the question, as search was asked.
+            docid: the document's id, whether search returned it or not.
+            index: name of an index, one of list_indexes.
+            hits: how many documents search was asked for.
+
+        Returns:
+            status and reason, score, rank, and the n-grams: keys make the score, lacking ones are not in the
+            document. Each has its text, weight, share of the score and positions in contents.
+        """
+        with _told():
+            _check(service, query, hits)
+            found = await service.explain(index, query, text(docid, "docid"), hits)
+        return found.to_dict()
+
     async def get_document(docid: str, index: str = first) -> dict[str, Any]:
         """Get a document by its id.
 
@@ -70,7 +88,7 @@ def tools(service: Service) -> MCPServer[Any]:
         """List the indexes that can be searched: name, number of documents, model and presets of each."""
         return [served.about() for served in service.indexes.values()]
 
-    for tool in (search, get_document, list_indexes):
+    for tool in (search, explain, get_document, list_indexes):
         server.add_tool(tool)
     return server
 

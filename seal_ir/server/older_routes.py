@@ -10,7 +10,8 @@ from pydantic import BaseModel, Field
 
 from seal_ir.records import Hit
 from seal_ir.server.answers import JsonAnswer
-from seal_ir.server.routes import ERRORS, LATER, Docid, IndexName
+from seal_ir.server.parameters import Docid, IndexName
+from seal_ir.server.routes import ERRORS, LATER
 from seal_ir.server.service import Service
 
 

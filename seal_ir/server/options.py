@@ -35,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
     add("--host", default="127.0.0.1", help="address to listen on")
     add("--port", type=int, default=8081, help="port to listen on; 0 takes a free one")
     add("--preset", nargs="+", default=[DEFAULT_PRESET], help=f"that requests may name: {', '.join(PRESETS)}")
+    add("--bm25", action="store_true", help="offer BM25's ranking, too (Pyserini), to compare with")
     add("--mcp", choices=("http", "stdio"), help="offer MCP's tools at /mcp, or on stdin and stdout only")
     add(
         "--key-file", type=Path, help=f"file with the key that requests must bring; instead of {KEY_VARIABLE}"
@@ -77,6 +78,8 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
         raise UsageError(
             "--writable does not go with --mcp stdio, which has no tool that writes; leave it out"
         )
+    if args.mcp == "stdio" and args.bm25:
+        raise UsageError("--bm25 does not go with --mcp stdio, which has no tool for it; leave it out")
     return args
 
 

@@ -4,9 +4,8 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 
-from seal_ir.errors import shown
 from seal_ir.server.answers import (
     DocumentAnswer,
     ErrorAnswer,
@@ -15,7 +14,8 @@ from seal_ir.server.answers import (
     RefreshAnswer,
     SearchAnswer,
 )
-from seal_ir.server.failures import RequestError
+from seal_ir.server.evidence import evidence
+from seal_ir.server.parameters import Docid, IndexName, Parse, check_preset, n_hits, preset_name, query_text
 from seal_ir.server.service import Service, parsed
 
 ERRORS: dict[int | str, dict[str, Any]] = {
@@ -34,9 +34,6 @@ LATER: dict[int | str, dict[str, Any]] = {
     503: {"model": ErrorAnswer, "description": "The server is being shut down."},
     504: {"model": ErrorAnswer, "description": "The time limit passed."},
 }
-IndexName = Annotated[str, Path(description="An index that is served.")]
-Docid = Annotated[str, Path(description="Id of a document.")]
-Parse = Annotated[bool, Query(description="Whether documents are JSON, or the text of their records.")]
 
 
 def searching(service: Service) -> APIRouter:
@@ -52,22 +49,25 @@ def searching(service: Service) -> APIRouter:
     @router.get("/{index}/search", response_model=SearchAnswer, responses=LATER)
     async def search(
         index: IndexName,
-        query: Annotated[
-            str,
-            Query(min_length=1, max_length=limits.max_query_chars, pattern=r"\S", description="The query."),
-        ],
-        hits: Annotated[int, Query(ge=1, le=limits.max_hits, description="How many documents.")] = 10,
+        query: Annotated[str, query_text(limits)],
+        hits: Annotated[int, n_hits(limits)] = 10,
         parse: Parse = True,
-        preset: Annotated[
-            str, Query(json_schema_extra={"enum": presets}, description="Settings by name.")
-        ] = presets[0],
+        preset: Annotated[str, preset_name(presets)] = presets[0],
+        explain: Annotated[
+            bool, Query(description="Whether each document comes with its keys and highlights.")
+        ] = False,
     ) -> JsonAnswer:
         """The best documents for a query."""
-        if preset not in presets:
-            raise RequestError(f"preset is {shown(preset)}; it must be one of {', '.join(presets)}")
-        found = await service.search(index, query, hits, preset)
+        check_preset(preset, presets)
+        found = await service.search(index, query, hits, preset, keys=explain)
         candidates = [
-            {"docid": hit.docid, "score": hit.score, "rank": rank, "doc": _shown(hit.raw or "", parse)}
+            {
+                "docid": hit.docid,
+                "score": hit.score,
+                "rank": rank,
+                "doc": shown_record(hit.raw or "", parse),
+                **(evidence(hit) if explain else {}),
+            }
             for rank, hit in enumerate(found, 1)
         ]
         return JsonAnswer({"api": "v1", "index": index, "query": {"text": query}, "candidates": candidates})
@@ -76,7 +76,7 @@ def searching(service: Service) -> APIRouter:
     async def document(index: IndexName, docid: Docid, parse: Parse = True) -> JsonAnswer:
         """A document by its id."""
         raw = await service.document(index, docid)
-        return JsonAnswer({"api": "v1", "index": index, "docid": docid, "doc": _shown(raw, parse)})
+        return JsonAnswer({"api": "v1", "index": index, "docid": docid, "doc": shown_record(raw, parse)})
 
     @router.post("/{index}/refresh", response_model=RefreshAnswer)
     async def refresh(index: IndexName) -> JsonAnswer:
@@ -88,5 +88,6 @@ def searching(service: Service) -> APIRouter:
     return router
 
 
-def _shown(raw: str, parse: bool) -> Any:
+def shown_record(raw: str, parse: bool) -> Any:
+    """A document's record as JSON, or as its text."""
     return parsed(raw) if parse else raw

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from seal_ir.config import SearchConfig
 from seal_ir.errors import ArgumentError, InputError, UsageError, shown
@@ -19,8 +19,18 @@ from seal_ir.lm.protocols import Generator
 from seal_ir.models.weights import ensure_weights
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.server.failures import ConflictError, NotFoundError
+from seal_ir.server.work import Work
 
 _RESERVED = "indexes"  # a route of its own
+
+
+class Ranking(Protocol):
+    """Another system that ranks the documents of an index."""
+
+    @property
+    def work(self) -> Work:
+        """What ranks them: the first stage of a batch."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +42,14 @@ class ServedIndex:
         model: the language model by name.
         searcher: opens it, and has the model.
         configs: the settings of each preset that requests may name; they mean the first if they name none.
+        bm25: BM25's ranking of its documents, where it is offered, too.
     """
 
     name: str
     model: str
     searcher: SealSearcher
     configs: Mapping[str, SearchConfig]
+    bm25: Ranking | None = None
     _changing: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     def pinned(self, preset: str) -> SealSearcher:
@@ -55,6 +67,7 @@ class ServedIndex:
             "segments": len(index.manifest.segments),
             "model": self.model,
             "presets": list(self.configs),
+            "bm25": self.bm25 is not None,
         }
 
     def refresh(self) -> bool:

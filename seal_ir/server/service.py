@@ -1,4 +1,4 @@
-"""What a server answers, whoever asks: searches in batches, documents, and changes of an index."""
+"""What a server answers, whoever asks: searches in batches, explanations, documents, changes of an index."""
 
 from __future__ import annotations
 
@@ -11,29 +11,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from seal_ir.config import SearchConfig
+from seal_ir.decode.recorder import Decoding
 from seal_ir.errors import SealError, shown
+from seal_ir.explanation.values import Explanation
 from seal_ir.index.indexer import Duplicates
-from seal_ir.records import Hit, QueryKeys
-from seal_ir.search.searcher import SealSearcher
+from seal_ir.records import Hit
 from seal_ir.server.batching import Batcher, BatchTold
-from seal_ir.server.failures import NotFoundError, TimedOutError
+from seal_ir.server.failures import NotFoundError, RequestError, TimedOutError
 from seal_ir.server.limits import Limits
 from seal_ir.server.served import ServedIndex
+from seal_ir.server.work import Explained, Searched, Work, explained, recorded, searched, traced
 
 Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 _OF_ID = ("id", "_id", "docid")
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A query, and how many hits it wants."""
-
-    query: str
-    hits: int
-
-
-Work = Callable[[SealSearcher, Sequence[Any]], list[Callable[[], Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +36,14 @@ class Group:
         index: by name.
         preset: by name.
         work: what is asked: the first stage of a batch, run in the thread that decodes.
+        apart: what makes a question a batch of its own, so that others wait for that one only; None for those
+            that are decoded together.
     """
 
     index: str
     preset: str
     work: Work
+    apart: object = None
 
 
 class Service:
@@ -86,6 +81,8 @@ class Service:
         self._batchers: dict[str, Batcher[Group, Any, Any]] = {
             name: batchers[model] for name, model in models.items()
         }
+        has_bm25 = any(index.bm25 is not None for index in served)
+        self._bm25: Batcher[Group, Any, Any] | None = Batcher(self._begun, limits) if has_bm25 else None
 
     @property
     def n_waiting(self) -> int:
@@ -108,15 +105,69 @@ class Service:
             raise NotFoundError(f"no index is served as {shown(name)}; served are {known}")
         return self.indexes[name]
 
-    async def search(self, index: str, query: str, hits: int, preset: str | None = None) -> list[Hit]:
+    async def search(
+        self, index: str, query: str, hits: int, preset: str | None = None, *, keys: bool = False
+    ) -> list[Hit]:
         """The best documents for a query, best first, with their texts.
+
+        Args:
+            index: by name.
+            query: the query.
+            hits: how many.
+            preset: by name; default: the first.
+            keys: whether the hits' keys are found here already, in the threads that rank.
 
         Raises:
             NotFoundError: no such index, or preset.
+            RequestError: keys are asked for under a preset that has none.
             OverloadedError, UnavailableError: it cannot be answered now.
             TimedOutError: the time limit passed.
         """
-        found: list[Hit] = await self._answer(index, preset, _searched, Asked(query, hits))
+        if keys:
+            self._check_explained(index, preset)
+        found: list[Hit] = await self._answer(index, preset, searched, Searched(query, hits, keys))
+        return found
+
+    async def explain(
+        self, index: str, query: str, docid: str, hits: int, preset: str | None = None, decoding: bool = False
+    ) -> Explanation:
+        """Why a document ranks where it does for a query, or why it does not; see `SealSearcher.explain`.
+
+        Raises:
+            SealError: as `search` with keys. A document that is not there has an explanation, too.
+        """
+        self._check_explained(index, preset)
+        asked = Explained(query, docid, hits)
+        if decoding:
+            found: Explanation = await self._answer(index, preset, recorded, asked, apart=object())
+        else:
+            found = await self._answer(index, preset, explained, asked)
+        return found
+
+    async def trace(self, index: str, query: str, preset: str | None = None) -> Decoding:
+        """How the model writes a query's keys; see `SealSearcher.trace`.
+
+        Raises:
+            SealError: as `search` with keys.
+        """
+        self._check_explained(index, preset)
+        found: Decoding = await self._answer(index, preset, traced, query, apart=object())
+        return found
+
+    async def bm25(self, index: str, query: str, hits: int) -> list[Hit]:
+        """The best documents for a query by BM25, with their texts.
+
+        Raises:
+            NotFoundError: no such index, or it is served without BM25.
+            ConflictError: the index has other documents by now than BM25's.
+            SealError: as `search`.
+        """
+        ranking = self.index(index).bm25
+        if ranking is None or self._bm25 is None:
+            raise NotFoundError(f"{index} is served without BM25; start the server with --bm25")
+        found: list[Hit] = await self._answer(
+            index, None, ranking.work, Searched(query, hits), batcher=self._bm25
+        )
         return found
 
     async def document(self, index: str, docid: str) -> str:
@@ -158,21 +209,41 @@ class Service:
 
     def close(self) -> None:
         """Answer what waits, and end the threads."""
-        for batcher in self._batchers.values():
-            batcher.close()
+        for batcher in (*self._batchers.values(), self._bm25):
+            if batcher is not None:
+                batcher.close()
         self._changing.shutdown()
 
     async def _changed(self, change: Callable[[], Result]) -> Result:
         """What a change of an index makes; one at a time, and not among the threads that get documents."""
         return await asyncio.get_running_loop().run_in_executor(self._changing, change)
 
-    async def _answer(self, index: str, preset: str | None, work: Work, asked: object) -> Any:
-        """What the work makes of a question, in a batch with others that come at about the same time."""
+    def _config(self, index: str, preset: str | None) -> tuple[str, SearchConfig]:
+        """The name of a preset, or of the first, and its settings."""
         configs = self.index(index).configs
         chosen = next(iter(configs)) if preset is None else preset
         if chosen not in configs:
             raise NotFoundError(f"{index}: no preset {shown(chosen)}; there are {', '.join(configs)}")
-        future = self._batchers[index].submit(Group(index, chosen, work), asked)
+        return chosen, configs[chosen]
+
+    def _check_explained(self, index: str, preset: str | None) -> None:
+        chosen, config = self._config(index, preset)
+        if config.slow_path:
+            raise RequestError(f"preset {chosen!r} has no explanations; ask under another one")
+
+    async def _answer(
+        self,
+        index: str,
+        preset: str | None,
+        work: Work,
+        asked: object,
+        *,
+        apart: object = None,
+        batcher: Batcher[Group, Any, Any] | None = None,
+    ) -> Any:
+        """What the work makes of a question, in a batch with others that come at about the same time."""
+        chosen, _ = self._config(index, preset)
+        future = (batcher or self._batchers[index]).submit(Group(index, chosen, work, apart), asked)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.timeout_s)
         except TimeoutError as error:
@@ -180,18 +251,6 @@ class Service:
 
     def _begun(self, group: Group, asked: Sequence[Any]) -> list[Callable[[], Any]]:
         return group.work(self.indexes[group.index].pinned(group.preset), asked)
-
-
-def _searched(searcher: SealSearcher, asked: Sequence[Asked]) -> list[Callable[[], list[Hit]]]:
-    """Decode queries together; their documents are ranked in other threads."""
-    decoded = searcher.decode_counted([each.query for each in asked])
-    return [
-        partial(_ranked, searcher, keys, each.hits) for keys, each in zip(decoded.queries, asked, strict=True)
-    ]
-
-
-def _ranked(searcher: SealSearcher, keys: QueryKeys, n_hits: int) -> list[Hit]:
-    return searcher.hits(searcher.rank(keys, n_hits))
 
 
 def parsed(raw: str) -> Any:

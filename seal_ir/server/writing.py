@@ -5,7 +5,8 @@ from typing import Any
 from fastapi import APIRouter
 
 from seal_ir.server.answers import Additions, ChangeAnswer, ErrorAnswer, JsonAnswer
-from seal_ir.server.routes import ERRORS, Docid, IndexName
+from seal_ir.server.parameters import Docid, IndexName
+from seal_ir.server.routes import ERRORS
 from seal_ir.server.service import Service
 
 _REFUSED: dict[int | str, dict[str, Any]] = {

@@ -56,7 +56,7 @@ def test_a_client_finds_the_tools_and_uses_them(tiny_index: Path, way: Callable[
         return names, about, found, document
 
     names, about, found, document = way(tiny_index, use)
-    assert names == {"search", "get_document", "list_indexes"}
+    assert names == {"search", "explain", "get_document", "list_indexes"}
     assert (about["name"], about["documents"]) == ("tiny", 7)
     assert len(found) == 2
     assert set(found[0]) == {"docid", "score", "doc"}
@@ -74,6 +74,16 @@ def test_over_http_it_finds_what_rest_finds(tiny_index: Path) -> None:
     assert found == [{name: each[name] for name in ("docid", "score", "doc")} for each in rest]
 
 
+@pytest.mark.parametrize("docid", ["d1", "d9"])
+def test_it_explains_as_rest_does(tiny_index: Path, docid: str) -> None:
+    asked: dict[str, Any] = {"query": "the river", "docid": docid, "hits": 1}
+    with serving.running(serving.served(tiny_index), mcp=True) as url:
+        rest = httpx.get(f"{url}/v1/tiny/explain", params=asked).json()
+        call = lambda client: client.call_tool("explain", asked)  # noqa: E731
+        found = value(asyncio.run(_used(f"{url}/mcp", call)))
+    assert rest == {"api": "v1", "index": "tiny", **found, "highlights": rest["highlights"]}
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "told"),
     [
@@ -84,6 +94,10 @@ def test_over_http_it_finds_what_rest_finds(tiny_index: Path) -> None:
         ("search", {"query": "a", "index": "other"}, "no index is served as 'other'"),
         ("search", {}, "query"),
         ("get_document", {"docid": "d9"}, "there is no document with the id 'd9'"),
+        ("explain", {"query": " ", "docid": "d1"}, "it must say something"),
+        ("explain", {"query": "a", "docid": "d1", "hits": 0}, "hits is 0"),
+        ("explain", {"query": "a", "docid": "d1", "index": "other"}, "no index is served as 'other'"),
+        ("explain", {"query": "a"}, "docid"),
     ],
 )
 def test_what_a_tool_cannot_do_it_says(

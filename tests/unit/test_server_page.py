@@ -16,6 +16,11 @@ from tests.helpers.serving import KEY
 TYPES = {
     "/": "text/html",
     "/static/page.js": "text/javascript",
+    "/static/api.js": "text/javascript",
+    "/static/compare.js": "text/javascript",
+    "/static/dom.js": "text/javascript",
+    "/static/hits.js": "text/javascript",
+    "/static/tree.js": "text/javascript",
     "/static/page.css": "text/css",
     "/static/icon.svg": "image/svg+xml",
 }
@@ -37,11 +42,14 @@ def test_the_page_and_its_files_need_no_key(url: str, path: str) -> None:
 
 def test_what_the_page_names_is_there(url: str) -> None:
     page = httpx.get(url).text
+    scripts = {file.name: file.read_text(encoding="utf-8") for file in FILES.glob("*.js")}
     named = re.findall(r'(?:href|src)="([^"]+)"', page)
-    assert set(named) == set(TYPES) - {"/"}
+    imported = re.findall(r'from "\./([^"]+)"', "".join(scripts.values()))
+    assert {*named, *(f"/static/{name}" for name in imported)} == set(TYPES)
+    assert {f"/static/{file.name}" for file in FILES.iterdir()} <= {*TYPES, "/static/index.html"}
     ids = set(re.findall(r'id="([^"]+)"', page))
-    assert set(re.findall(r'of\("([^"]+)"\)', (FILES / "page.js").read_text(encoding="utf-8"))) <= ids
-    assert set(re.findall(r'for="([^"]+)"', page)) <= ids  # each label is of a field
+    assert set(re.findall(r'of\("([^"]+)"\)', "".join(scripts.values()))) <= ids
+    assert set(re.findall(r'(?:for|aria-[a-z]+by|aria-controls)="([^"]+)"', page)) <= ids
 
 
 @pytest.mark.parametrize("path", ["/static/", "/static/none.js", "/static/%2e%2e/app.py"])

@@ -239,6 +239,7 @@ def test_state_and_what_is_served(url: str) -> None:
         "segments": 1,
         "model": "tiny",
         "presets": ["paper", "lm"],
+        "bm25": False,
     }
 
 
@@ -253,7 +254,14 @@ def test_every_answer_keeps_browsers_to_this_host(url: str) -> None:
 def test_the_description_has_pyserinis_routes_and_only_what_is_answered(url: str) -> None:
     told = get(url, "/openapi.json").json()
     operation = told["paths"]["/v1/{index}/search"]["get"]
-    assert {each["name"] for each in operation["parameters"]} == {"index", "query", "hits", "parse", "preset"}
+    assert {each["name"] for each in operation["parameters"]} == {
+        "index",
+        "query",
+        "hits",
+        "parse",
+        "preset",
+        "explain",
+    }
     assert {"200", "400", "401", "404", "405", "429", "500"} <= set(operation["responses"])
     assert "/v1/{index}/doc/{docid}" in told["paths"]
     assert "422" not in json.dumps(told)
