@@ -173,6 +173,18 @@ def add_threads(group: argparse._ActionsContainer, whose: str) -> None:
     group.add_argument("--threads", type=kind, default=default_threads(), help=whose)
 
 
+def add_ray(parser: argparse._ActionsContainer) -> None:
+    """Where the index's segments are; see docs/distributed.md."""
+    add = parser.add_argument
+    add(
+        "--ray",
+        metavar="ADDRESS",
+        help="keep the index's segments in actors of this Ray cluster; local starts one here"
+        " (docs/distributed.md)",
+    )
+    add("--shards", type=int, metavar="N", help="with --ray: how many actors")
+
+
 def add_batch_size(group: argparse._ActionsContainer, default: int, what: str) -> None:
     """The option --batch-size; `what` says what is read together."""
     kind = _capped("--batch-size", MOST_QUERIES, "as larger ones only take memory")

@@ -13,8 +13,8 @@ from seal_ir.errors import InputError, SealError, one_line
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.manifest import read_manifest
 from seal_ir.index.registry import IndexEntry, how_to_make, registered
-from seal_ir.models.weights import SIZE, has_weights
-from seal_ir.text.pretrained import BASE_MODEL, DEFAULT_MODEL, FETCH_BASE, PACKAGED, find_model
+from seal_ir.models.weights import SIZE
+from seal_ir.text.pretrained import BASE_MODEL, DEFAULT_MODEL, FETCH_BASE, PACKAGED, find_model, has_weights
 
 
 def cache() -> Iterator[Finding]:

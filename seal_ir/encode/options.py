@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seal_ir.command import CommandParser, add_refused, check_options
+from seal_ir.command import CommandParser, add_ray, add_refused, check_options
 from seal_ir.config import DEFAULT_PRESET, PRESETS
 from seal_ir.errors import UsageError
 from seal_ir.search.options import add_decoding, add_index, add_topics_format
-from seal_ir.search.ray_options import add_ray
 
 GROUPS = ("input", "output", "encoder")
 _FIELDS: Mapping[str, Any] = {"nargs": "+", "default": ["text"], "help": "text, the one field of a query"}

@@ -16,7 +16,6 @@ from pathlib import Path
 from seal_ir.command import confirm
 from seal_ir.errors import ModelError, one_line
 from seal_ir.formats.io.disk import writing
-from seal_ir.formats.io.hub_access import cached_folder
 from seal_ir.formats.io.outputs import put_in_place, scratch_folder
 from seal_ir.formats.io.resolve import Places
 from seal_ir.text.pretrained import (
@@ -24,8 +23,7 @@ from seal_ir.text.pretrained import (
     BASE_REQUIREMENT,
     CACHE_ADVICE,
     FETCH_BASE,
-    base_of,
-    find_model,
+    lacks_weights,
     not_installed,
 )
 
@@ -48,9 +46,7 @@ def ensure_weights(model: str, yes: bool = False) -> None:
             Or as `fetch_weights`.
         UsageError: the user said no.
     """
-    files = find_model(model)
-    base = base_of(files.folder) if files.folder is not None else None
-    if BASE_MODEL not in (files.name, base) or has_weights():
+    if not lacks_weights(model):
         return
     if not yes:
         where = Places.from_environment().cache
@@ -59,12 +55,6 @@ def ensure_weights(model: str, yes: bool = False) -> None:
             "fetch them?", not_installed("or agree with --yes"), "the weights were not fetched", ModelError
         )
     fetch_weights()
-
-
-def has_weights() -> bool:
-    """Whether the weights are on this machine: converted, fetched, installed, or in the hub's cache."""
-    files = find_model(BASE_MODEL)
-    return files.folder is not None or cached_folder(files.source) is not None
 
 
 def fetch_weights() -> Path:

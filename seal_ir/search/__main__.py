@@ -84,7 +84,7 @@ def main(arguments: list[str]) -> int:
         RunWriter(path, tag=tag, output_format=args.output_format, inputs=inputs) for path, tag in outputs
     ]
     pipeline = QueryPipeline(
-        opened_of(args, directory),
+        directory if args.ray is args.shards is None else opened_of(args, directory),
         args.model,
         config=replace(configs[0], decode=covering(configs)),
         device=args.device,

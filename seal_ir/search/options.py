@@ -16,6 +16,7 @@ from seal_ir.command import (
     CommandParser,
     add_batch_size,
     add_ignored,
+    add_ray,
     add_refused,
     add_threads,
     check_options,
@@ -33,13 +34,14 @@ from seal_ir.index.conditions import FORM, condition, is_condition
 from seal_ir.index.filters import Filter, made_filter
 from seal_ir.index.making import asked_index, asked_index_for
 from seal_ir.index.reader import Index
+from seal_ir.index.registry import find_index, is_directory
 from seal_ir.index.view import Counts
 from seal_ir.lm.device import told_place, use_threads
 from seal_ir.models.weights import ensure_weights
 from seal_ir.search.fusion import METHODS, Fusion
 from seal_ir.search.hybrid import BM25, is_searched, name_of
 from seal_ir.search.pyserini_options import IGNORED, REFUSED
-from seal_ir.search.ray_options import add_ray
+from seal_ir.text.pretrained import lacks_weights
 
 if TYPE_CHECKING:
     from seal_ir.lm.protocols import Generator
@@ -287,7 +289,7 @@ def index_of(name: str | None, topics: str, places: Places, yes: bool = False) -
         SealError: it cannot be made.
     """
     if name is not None:
-        return asked_index(name, places, yes)
+        return find_index(name, places) if is_directory(name) else asked_index(name, places, yes)
     entry = asked_index_for(topics, places, yes)
     sys.stderr.write(f"index: {entry.name} ({entry.directory})\n")
     return entry.directory
@@ -307,7 +309,8 @@ def loaded_model(pipeline: QueryPipeline, threads: int, yes: bool = False) -> Ge
         ModelError: it cannot be loaded, or has another tokenizer than the index.
         UsageError: its weights are not there, and the user does not want them fetched.
     """
-    ensure_weights(pipeline.model, yes)
+    if lacks_weights(pipeline.model):
+        ensure_weights(pipeline.model, yes)
     use_threads(threads)
     generator = pipeline.generator
     sys.stderr.write(f"model: {pipeline.model} {told_place(generator)}\n")

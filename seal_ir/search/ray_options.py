@@ -1,4 +1,4 @@
-"""The options of search and encode for a Ray cluster, and what they mean; Ray is imported only for these."""
+"""What --ray and --shards of search and encode mean; Ray is imported only for these."""
 
 from __future__ import annotations
 
@@ -9,18 +9,6 @@ from pathlib import Path
 from seal_ir.command import check_options
 from seal_ir.errors import UsageError
 from seal_ir.index.reader import Index
-
-
-def add_ray(parser: argparse._ActionsContainer) -> None:
-    """Where the index's segments are; see docs/distributed.md."""
-    add = parser.add_argument
-    add(
-        "--ray",
-        metavar="ADDRESS",
-        help="keep the index's segments in actors of this Ray cluster; local starts one here"
-        " (docs/distributed.md)",
-    )
-    add("--shards", type=int, metavar="N", help="with --ray: how many actors")
 
 
 def opened_of(args: argparse.Namespace, directory: Path) -> Path | Index:

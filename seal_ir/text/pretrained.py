@@ -115,6 +115,19 @@ def _published_folder(name: str) -> Path:
     )
 
 
+def has_weights() -> bool:
+    """Whether the base model's weights are here: converted, fetched, installed, or in the hub's cache."""
+    files = find_model(BASE_MODEL)
+    return files.folder is not None or cached_folder(files.source) is not None
+
+
+def lacks_weights(name: str) -> bool:
+    """Whether a model builds on weights that are not here; `seal_ir.models.weights` fetches them."""
+    files = find_model(name)
+    base = base_of(files.folder) if files.folder is not None else None
+    return BASE_MODEL in (files.name, base) and not has_weights()
+
+
 def base_of(folder: Path) -> str | None:
     """Name of the base model of an adapter folder, a relative path being inside it; None for other folders.
 

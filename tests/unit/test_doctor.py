@@ -211,14 +211,14 @@ def test_indexes_that_are_there_damaged_or_not_built(cache: Path) -> None:
 @pytest.mark.usefixtures("cache")
 def test_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pretrained, "find_spec", lambda name: None)
-    monkeypatch.setattr("seal_ir.models.weights.cached_folder", lambda name: None)
+    monkeypatch.setattr("seal_ir.text.pretrained.cached_folder", lambda name: None)
     found = by_name(files.models())
     assert found[pretrained.DEFAULT_MODEL].told.endswith("the default")
     assert (found["smollm2-135m"].state, found["smollm2-135m"].mend) == (
         ABSENT,
         "python -m seal_ir.models fetch",
     )
-    monkeypatch.setattr("seal_ir.models.weights.cached_folder", lambda name: Path("/hub"))
+    monkeypatch.setattr("seal_ir.text.pretrained.cached_folder", lambda name: Path("/hub"))
     assert by_name(files.models())["smollm2-135m"].state == OK
 
 

@@ -18,9 +18,9 @@ import pytest
 from seal_ir.errors import ModelError, UsageError
 from seal_ir.models import weights
 from seal_ir.models.__main__ import main
-from seal_ir.models.weights import ensure_weights, fetch_weights, has_weights
+from seal_ir.models.weights import ensure_weights, fetch_weights
 from seal_ir.text import pretrained
-from seal_ir.text.pretrained import BASE_MODEL, BASE_REQUIREMENT, DEFAULT_MODEL, find_model
+from seal_ir.text.pretrained import BASE_MODEL, BASE_REQUIREMENT, DEFAULT_MODEL, find_model, has_weights
 from tests.helpers.commands import ROOT, Runner, assert_fault
 
 GGUF = b"GGUF" + bytes(1000)
@@ -44,7 +44,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """An empty cache, on a machine that has the weights nowhere, and pip without the user's settings."""
     monkeypatch.setenv("SEAL_IR_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(pretrained, "find_spec", lambda name: None)
-    monkeypatch.setattr(weights, "cached_folder", lambda name: None)
+    monkeypatch.setattr("seal_ir.text.pretrained.cached_folder", lambda name: None)
     for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "PIP_NO_INDEX"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
