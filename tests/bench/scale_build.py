@@ -34,6 +34,7 @@ from seal_ir.index.registry import find_index
 from seal_ir.index.segmenting import Tokenised, tokenised
 from seal_ir.records import Document
 from seal_ir.text.symbols import FIRST_TOKEN, TITLE_END
+from seal_ir.text.words import FieldEncoder
 
 _BATCH = 1000
 _SPACE = "\u0120"  # how byte-level tokenizers write a space
@@ -118,7 +119,7 @@ def tokenising(args: argparse.Namespace) -> dict[str, float]:
     source = Index(find_index(args.source, Places.from_environment()))
     documents = source.documents(np.arange(min(args.texts, source.n_documents)))
     since = time.process_time()
-    items = tokenised(documents, source.tokenizer, (), lambda phase, done: None)
+    items = tokenised(documents, FieldEncoder(source.tokenizer), (), lambda phase, done: None)
     n_tokens = sum(len(item.symbols) for item in items)
     return {"n_tokens": n_tokens, "ns_per_token": 1e9 * (time.process_time() - since) / n_tokens}
 
