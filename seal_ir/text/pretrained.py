@@ -122,9 +122,15 @@ def has_weights() -> bool:
 
 
 def lacks_weights(name: str) -> bool:
-    """Whether a model builds on weights that are not here; `seal_ir.models.weights` fetches them."""
-    files = find_model(name)
-    base = base_of(files.folder) if files.folder is not None else None
+    """Whether a model builds on weights that are not here; `seal_ir.models.weights` fetches them.
+
+    Of a model that is not there nothing is known: loading it says so.
+    """
+    try:
+        files = find_model(name)
+        base = base_of(files.folder) if files.folder is not None else None
+    except ModelError:
+        return False
     return BASE_MODEL in (files.name, base) and not has_weights()
 
 
