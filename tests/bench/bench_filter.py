@@ -15,13 +15,11 @@ import json
 import time
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import torch
-from search_parts import Measured, measure
+from search_parts import Measured, counted_steps, measure
 
-from seal_ir.decode.constraint import Constraint
 from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.registry import find_index
@@ -80,19 +78,11 @@ def _measured(searcher: SealSearcher, queries: list[str]) -> dict[str, float]:
     """CPU milliseconds of a side; texts that were read before are forgotten."""
     fresh = searcher._snapshot.streams
     object.__setattr__(searcher._snapshot, "streams", type(fresh)(fresh._index))
-    n_steps = 0
-    plain = Constraint.best
-
-    def counted(self: Constraint, *args: Any) -> Any:
-        nonlocal n_steps
-        n_steps += 1
-        return plain(self, *args)
-
-    with patch.object(Constraint, "best", counted):
+    with counted_steps() as steps:
         found: Measured = measure(searcher, queries, len(queries))
     seconds, n = found.seconds, len(queries)
     return {
-        "step": 1e3 * seconds["constraint"] * n / n_steps,
+        "step": 1e3 * seconds["constraint"] * n / steps.n,
         "index": 1e3 * (seconds["constraint"] + seconds["locate"]),
         "rank": 1e3 * (seconds["locate"] + seconds["score"] + seconds["text"]),
         "query": 1e3 * found.total,

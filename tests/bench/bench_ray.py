@@ -20,8 +20,8 @@ from unittest.mock import patch
 
 import torch
 from ray import cloudpickle
+from search_parts import counted_steps
 
-from seal_ir.decode.constraint import Constraint
 from seal_ir.distributed.cluster import Cluster, open_sharded
 from seal_ir.distributed.index import ShardedIndex
 from seal_ir.formats.io.resolve import Places, resolve_topics
@@ -47,7 +47,6 @@ class Meter:
         self.n_bytes = dict.fromkeys(("step", "rank", "else"), 0)
         self.n_trips = dict.fromkeys(("step", "rank", "else"), 0)
         self.depth = dict.fromkeys(("step", "rank", "else"), 0)
-        self.n_steps = 0
         if isinstance(index, ShardedIndex):
             self._ask, index.shards.ask = index.shards.ask, self.ask  # type: ignore[method-assign]
 
@@ -76,26 +75,20 @@ class Meter:
 
 def _measured(searcher: SealSearcher, queries: Sequence[str]) -> tuple[dict[str, float], object]:
     meter = Meter(searcher.index)
-    plain = Constraint.best
-
-    def counted(self: Constraint, *args: Any) -> Any:
-        meter.n_steps += 1
-        return plain(self, *args)
-
     kind = type(searcher.index)
     patches = [patch.object(kind, name, meter.timed("step", getattr(kind, name))) for name in CALLS]
     patches.append(patch.object(QueryPipeline, "rank", meter.timed("rank", QueryPipeline.rank)))
-    patches.append(patch.object(Constraint, "best", counted))
     for each in patches:
         each.start()
-    started = time.perf_counter()
-    found = searcher.batch_search(queries, [str(i) for i in range(len(queries))], k=100)
-    total = time.perf_counter() - started
+    with counted_steps() as counted:
+        started = time.perf_counter()
+        found = searcher.batch_search(queries, [str(i) for i in range(len(queries))], k=100)
+        total = time.perf_counter() - started
     for each in patches:
         each.stop()
     if isinstance(searcher.index, ShardedIndex):
         del searcher.index.shards.ask  # type: ignore[attr-defined]
-    n, steps = len(queries), meter.n_steps
+    n, steps = len(queries), counted.n
     values = {
         "step_ms": 1e3 * meter.seconds["step"] / steps,
         "rank_ms": 1e3 * meter.seconds["rank"] / n,

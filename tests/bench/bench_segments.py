@@ -22,9 +22,8 @@ from unittest.mock import patch
 
 import torch
 from cut_indexes import cut
-from search_parts import Measured, measure
+from search_parts import Measured, counted_steps, measure
 
-from seal_ir.decode.constraint import Constraint
 from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.engines import LoopedEngines
@@ -90,19 +89,13 @@ def compared(sides: Mapping[str, SealSearcher], queries: list[str], rounds: int)
 
 def _measured(searcher: SealSearcher, queries: list[str]) -> tuple[dict[str, float], Any]:
     """CPU milliseconds of a side, and what it found."""
-    n_steps, ranked = 0, []
-    best, rank = Constraint.best, searcher.rank
-
-    def counted(self: Constraint, *args: Any) -> Any:
-        nonlocal n_steps
-        n_steps += 1
-        return best(self, *args)
+    ranked, rank = [], searcher.rank
 
     def kept(keys: Any, n: int) -> Any:
         ranked.append((keys, rank(keys, n)))
         return ranked[-1][1]
 
-    with patch.object(Constraint, "best", counted), patch.object(searcher, "rank", kept):
+    with counted_steps() as steps, patch.object(searcher, "rank", kept):
         gc.collect()
         gc.disable()  # else it falls to whichever side happens to fill a generation
         try:
@@ -112,9 +105,9 @@ def _measured(searcher: SealSearcher, queries: list[str]) -> tuple[dict[str, flo
     seconds, n = found.seconds, len(queries)
     outside = seconds["read"] + seconds["constraint"] + seconds["other"]
     costs = {
-        "step": 1e3 * (seconds["model"] + outside) * n / n_steps,
-        "outside": 1e3 * outside * n / n_steps,
-        "index": 1e3 * seconds["constraint"] * n / n_steps,
+        "step": 1e3 * (seconds["model"] + outside) * n / steps.n,
+        "outside": 1e3 * outside * n / steps.n,
+        "index": 1e3 * seconds["constraint"] * n / steps.n,
         "rank": 1e3 * (seconds["locate"] + seconds["score"] + seconds["text"]),
         "locate": 1e3 * seconds["locate"],
         "query": 1e3 * found.total,

@@ -23,10 +23,9 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
-from search_parts import Measured, measure
+from search_parts import Measured, counted_steps, measure
 
 from seal_ir.arrays import Ints, Symbols
-from seal_ir.decode.constraint import Constraint
 from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.engine import Occurrences, Successors
@@ -84,20 +83,12 @@ def traffic(searcher: SealSearcher, queries: list[str]) -> Traffic:
 
 def asked(searcher: SealSearcher, queries: list[str]) -> dict[str, float]:
     """CPU milliseconds of the queries in one batch, by part, and how many steps there were."""
-    n_steps = 0
-    plain = Constraint.best
-
-    def counted(self: Constraint, *args: Any) -> Any:
-        nonlocal n_steps
-        n_steps += 1
-        return plain(self, *args)
-
-    with patch.object(Constraint, "best", counted):
+    with counted_steps() as steps:
         found: Measured = measure(searcher, queries, len(queries))
     seconds, n = found.seconds, len(queries)
     return {
-        "steps": n_steps,
-        "step": 1e3 * seconds["constraint"] * n / n_steps,
+        "steps": steps.n,
+        "step": 1e3 * seconds["constraint"] * n / steps.n,
         "index": 1e3 * seconds["constraint"],
         "rank": 1e3 * (seconds["locate"] + seconds["score"] + seconds["text"]),
         "query": 1e3 * (found.total - seconds["model"]),

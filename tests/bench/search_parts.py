@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from seal_ir.decode.constraint import Constraint
 from seal_ir.lm.next_tokens import DeviceTokens, HostTokens
 from seal_ir.published import rank as published_ranking
 from seal_ir.search.pipeline import batched, overlapped
@@ -155,6 +156,26 @@ def instrumented(searcher: SealSearcher, watch: Watch) -> Iterator[None]:
             stack.enter_context(_replaced(kind, "read", watch.wrapped("read", kind.read)))
             stack.enter_context(_replaced(kind, "whole", watch.wrapped("read", kind.whole)))
         yield
+
+
+@dataclass
+class Steps:
+    """How many steps decoding took."""
+
+    n: int = 0
+
+
+@contextmanager
+def counted_steps() -> Iterator[Steps]:
+    """Counts the steps of decoding while the block runs."""
+    steps, best = Steps(), Constraint.best
+
+    def counted(self: Constraint, *args: Any) -> Any:
+        steps.n += 1
+        return best(self, *args)
+
+    with _replaced(Constraint, "best", counted):
+        yield steps
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from seal_ir.records import Document
-from tests.helpers import serving, tiny
+from tests.helpers import serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -28,12 +28,7 @@ ODD = [
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("served")
-    tiny.build(folder / "tiny")
-    tiny.build(folder / "odd", ODD)
-    generator = tiny.generator()
-    indexes = [serving.served(folder / name, generator, name) for name in ("tiny", "odd")]
-    with serving.running(*indexes) as url:
+    with serving.running_two(tmp_path_factory.mktemp("served"), ODD) as url:
         yield url
 
 

@@ -14,6 +14,7 @@ import uvicorn
 
 from seal_ir.config import preset
 from seal_ir.lm.protocols import Generator, Prompt
+from seal_ir.records import Document
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.server.app import create_app
 from seal_ir.server.limits import Limits
@@ -64,6 +65,16 @@ def served(index: Path, generator: Generator | None = None, name: str = "tiny") 
 def running(*indexes: ServedIndex, limits: Limits | None = None, **options: Any) -> Iterator[str]:
     """A server; gives its URL. `options` are those of `create_app`."""
     with stoppable(*indexes, limits=limits, **options) as (url, _):
+        yield url
+
+
+@contextmanager
+def running_two(folder: Path, odd: Sequence[Document]) -> Iterator[str]:
+    """A server of two indexes built here, `tiny` and `odd`, the second of these documents; gives its URL."""
+    tiny.build(folder / "tiny")
+    tiny.build(folder / "odd", odd)
+    generator = tiny.generator()
+    with running(*(served(folder / name, generator, name) for name in ("tiny", "odd"))) as url:
         yield url
 
 

@@ -39,12 +39,7 @@ QUERIES = [
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("served")
-    tiny.build(folder / "tiny")
-    tiny.build(folder / "odd", ODD)
-    generator = tiny.generator()
-    indexes = [serving.served(folder / name, generator, name) for name in ("tiny", "odd")]
-    with serving.running(*indexes) as url:
+    with serving.running_two(tmp_path_factory.mktemp("served"), ODD) as url:
         yield url
 
 
