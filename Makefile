@@ -71,7 +71,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -q -n $(WORKERS) --dist l
 test: install  ## run every test, in two processes (WORKERS=0: in one that a debugger can stop)
 	$(PYTEST)
 
-test-fast: install  ## run the tests that need no pretrained model and no JVM (a minute and a half)
+test-fast: install  ## run the tests that need no pretrained model and no JVM, nor long (a minute)
 	$(PYTEST) -m 'not slow and not data and not gpu' --hypothesis-profile=fast
 
 lint: install  ## check style, types, layers and stubs

@@ -113,6 +113,7 @@ def contents(path: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stubbed")
 @pytest.mark.parametrize("how", ["fifo", "fd"])
 @pytest.mark.parametrize("size", ["small", "large"])
@@ -228,6 +229,7 @@ def test_i2_a_dash_is_stdout(
     assert found.out
 
 
+@pytest.mark.slow
 def test_a_dash_is_stdout_of_a_process(folder: Path) -> None:
     arguments = ["--run", folder / "run.trec", "--qrels", folder / "qrels.trec", "--output", "-"]
     result = spawn("seal_ir.eval", *arguments)

@@ -127,6 +127,7 @@ def as_toml(settings: dict[str, Any]) -> str:
     return "\n".join(line for name, lines in tables.items() for line in (f"[{name}]", *lines))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ranges", "fused", "n"), [(RANGES, [], 12 + 1), (FUSION, ["one", "two"], 2 * (8 + 8) + 1)]
 )
@@ -174,6 +175,7 @@ def test_the_default_is_that_of_a_search(tune: Tune, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_coordinates_go_through_the_same_figures(tune: Tune) -> None:
     assert tune(RANGES, "--measures", *MEASURES, "--folds", 3).code == 0
     grid = {as_toml(tried["settings"]): tried["figures"] for tried in tune.figures()["tried"]}

@@ -172,6 +172,7 @@ def test_questions_of_a_model(call: Runner, folder: Path, model: Path) -> None:
     assert figures(result)["excluded_questions"] == 1
 
 
+@pytest.mark.slow
 def test_passages_that_are_cut_are_told_in_one_line(call: Runner, folder: Path, model: Path) -> None:
     lines(folder / "docs.jsonl", [RECORDS[0], {"id": "d2", "contents": "whale " * 9000}])
     words = ["--model", model, "--include-ids", folder / "ids", "--per-document", 2, "--batch-size", 1]
@@ -255,6 +256,7 @@ def test_kept() -> None:
     assert counts == QuestionCounts(2, 2, 3, repeated=2, excluded=2, excluded_words={"e"})
 
 
+@pytest.mark.slow
 def test_draws_follow_the_ten_likeliest() -> None:
     n = 20_000
     scores = torch.randn(1, 40, generator=torch.Generator().manual_seed(0)).repeat(n, 1)

@@ -34,6 +34,7 @@ def spec_of(name: str, tmp_path: Path) -> TableSpec:
     return read_spec(ROOT / "eval" / f"{name}.toml", tmp_path / "results", places)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_can_be_read_and_planned(name: str, tmp_path: Path) -> None:
     spec = spec_of(name, tmp_path)

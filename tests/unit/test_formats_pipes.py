@@ -124,6 +124,7 @@ READERS: dict[str, tuple[Callable[[int], bytes], Callable[[Path], object]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["fifo", "fd"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", READERS)

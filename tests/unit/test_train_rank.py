@@ -103,6 +103,7 @@ def made(folder: Path, model: Path, config: SearchConfig, options: RankOptions) 
     return RankLoss(network, 0.1, options), step, collate(step.groups)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("small_share", [0.0, 1.0])
 @pytest.mark.parametrize("family", ["llama", "bart"])
 @pytest.mark.parametrize(
@@ -131,6 +132,7 @@ def test_the_score_that_is_trained_is_that_of_the_ranker(
             np.testing.assert_allclose(found, item.evidence.scores, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_small_steps_are_within_few_documents_and_count_there(
     index: Path, fitted: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
