@@ -195,7 +195,8 @@ def _texts(args: argparse.Namespace, places: Places) -> Texts:
 
 def _with_statistics(table: Table, args: argparse.Namespace, options: Resampling) -> Table:
     """The table with intervals and comparisons, if it is to show any; differences by topic are written."""
-    if args.baseline is None and args.output is None and args.format != "json":
+    shown = args.output is not None or args.format == "json" or args.predictions is not None
+    if args.baseline is None and not shown:
         return table
     if args.baseline is None:
         return with_statistics(table, options)
