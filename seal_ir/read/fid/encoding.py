@@ -1,0 +1,43 @@
+"""Questions and passages as token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from seal_ir.errors import InputError, shown
+from seal_ir.lm.protocols import Tokens
+from seal_ir.read.fid.description import FidDescription
+from seal_ir.read.records import Context
+from seal_ir.text.tokenizer import TextTokenizer
+
+
+class InputEncoder:
+    """Writes `question: ... title: ... context: ...` for each passage of a question."""
+
+    def __init__(self, tokenizer: TextTokenizer, description: FidDescription) -> None:
+        """Args: tokenizer: the model's; description: how long an input may be, and what goes around it."""
+        self._tokenizer = tokenizer
+        self._before, self._after = tokenizer.affixes if description.affixes else ([], [])
+        self._longest = description.passage_tokens
+        self._room = self._longest - len(self._before) - len(self._after)
+
+    def __call__(self, question: str, contexts: Sequence[Context]) -> list[Tokens]:
+        """Token ids of a question with each of its passages; of the question alone where there is none.
+
+        A passage is cut at its end to what there is room for.
+
+        Raises:
+            InputError: the question leaves no room for a passage.
+        """
+        asked = f"question: {question}"
+        n_asked = len(self._tokenizer.encode(asked))
+        if n_asked >= self._room:
+            raise InputError(
+                f"question {shown(question)} has {n_asked:,} tokens; the reader takes {self._longest:,} of a"
+                " question with a passage; shorten the question, or train with a larger --passage-tokens"
+            )
+        texts = [f"{asked} title: {context.title} context: {context.text}" for context in contexts]
+        return [self._around(self._tokenizer.encode(text)[: self._room]) for text in texts or [asked]]
+
+    def _around(self, tokens: list[int]) -> Tokens:
+        return (*self._before, *tokens, *self._after)
