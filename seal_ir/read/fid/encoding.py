@@ -29,15 +29,26 @@ class InputEncoder:
         Raises:
             InputError: the question leaves no room for a passage.
         """
-        asked = f"question: {question}"
-        n_asked = len(self._tokenizer.encode(asked))
-        if n_asked >= self._room:
+        if not self.has_room(question):
             raise InputError(
-                f"question {shown(question)} has {n_asked:,} tokens; the reader takes {self._longest:,} of a"
-                " question with a passage; shorten the question, or train with a larger --passage-tokens"
+                f"question {shown(question)} has {self._n_asked(question):,} tokens; the reader takes"
+                f" {self._longest:,} of a question with a passage; shorten it, or train with a larger"
+                " --passage-tokens"
             )
+        asked = _asked(question)
         texts = [f"{asked} title: {context.title} context: {context.text}" for context in contexts]
         return [self._around(self._tokenizer.encode(text)[: self._room]) for text in texts or [asked]]
 
+    def has_room(self, question: str) -> bool:
+        """Whether a question leaves room for a passage."""
+        return self._n_asked(question) < self._room
+
+    def _n_asked(self, question: str) -> int:
+        return len(self._tokenizer.encode(_asked(question)))
+
     def _around(self, tokens: list[int]) -> Tokens:
         return (*self._before, *tokens, *self._after)
+
+
+def _asked(question: str) -> str:
+    return f"question: {question}"
