@@ -21,10 +21,9 @@ from tests.helpers import tiny
 
 NAMES = [f"name{i}" for i in range(10)]
 CODES = [f"code{i}" for i in range(20)]
-DOCUMENTS = [
-    Document(f"{name}-{code}", name, f"the code is {code} here") for name in NAMES for code in CODES
-]
-WORDS = ["<pad>", "</s>", "<s>", "<unk>", "question:", "title:", "context:", "the", "code", "is", "here", "of"]
+DOCUMENTS = [Document(f"{name}-{code}", name, f"the code is {code} here") for name in NAMES for code in CODES]
+SPECIAL = ["<pad>", "</s>", "<s>", "<unk>"]
+WORDS = [*SPECIAL, "question:", "title:", "context:", "the", "code", "is", "here", "of"]
 
 
 class Asked(NamedTuple):
@@ -77,7 +76,7 @@ def save_model(folder: Path, kind: str) -> Path:
     vocabulary = {word: i for i, word in enumerate([*WORDS, *NAMES, *CODES])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer.add_special_tokens(WORDS[:4])
+    tokenizer.add_special_tokens(SPECIAL)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)]
     )
@@ -85,10 +84,10 @@ def save_model(folder: Path, kind: str) -> Path:
     special = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
     size = {"vocab_size": len(vocabulary), "d_model": 64}
     if kind == "bart":
-        layers = {f"{side}_{what}": n for side in ("encoder", "decoder")
-                  for what, n in (("layers", 2), ("attention_heads", 4), ("ffn_dim", 128))}  # fmt: skip
-        rest = {"max_position_embeddings": 32, "bos_token_id": 2, "forced_eos_token_id": None, "init_std": 0.1}
-        made = BartForConditionalGeneration(BartConfig(**size, **layers, **special, **rest, dropout=0.0))
+        sizes = {"layers": 2, "attention_heads": 4, "ffn_dim": 128}
+        layers = {f"{side}_{what}": n for side in ("encoder", "decoder") for what, n in sizes.items()}
+        rest = {"max_position_embeddings": 32, "bos_token_id": 2, "init_std": 0.1, "dropout": 0.0}
+        made = BartForConditionalGeneration(BartConfig(**size, **layers, **special, **rest))
     else:
         layers = {"d_kv": 16, "d_ff": 128, "num_layers": 2, "num_heads": 4}
         made = T5ForConditionalGeneration(T5Config(**size, **layers, **special, dropout_rate=0.0))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
@@ -47,20 +48,31 @@ def parts_of(network: Any, files: ModelFiles) -> Parts:
             " needs one: T5, BART or the like; other models answer with --reader prompt"
         )
     tokenizer = load_tokenizer(files)
+    check_tokenizer(network, tokenizer, files.source)
+    description = load_fid_description(files.folder)
+    if description.cross_attention_bias:
+        _attach_own_bias(network, Path(files.source))
+    start = tuple(default_start(network))
+    return Parts(tokenizer, within(network, description), start, network.config.eos_token_id)
+
+
+def check_tokenizer(network: Any, tokenizer: TextTokenizer, source: str) -> None:
+    """Refuse a tokenizer that is not a network's.
+
+    Raises:
+        ModelError: it has tokens that the network has not, or ends texts with another token; or no token ends
+            an answer.
+    """
     check_vocabulary(network, tokenizer)
     end = network.config.eos_token_id
     if not isinstance(end, int):
-        raise ModelError(f"{files.source}: its eos_token_id is {end}; answers need one token that ends them")
+        raise ModelError(f"{source}: its eos_token_id is {end}; answers need one token that ends them")
     after = tokenizer.affixes[1]
     if after and end not in after:
         raise ModelError(
-            f"{files.source}: its tokenizer ends a text with the token {after[-1]}, the model with {end};"
+            f"{source}: its tokenizer ends a text with the token {after[-1]}, the model with {end};"
             " it is the tokenizer of another model"
         )
-    description = load_fid_description(files.folder)
-    if description.cross_attention_bias:
-        _attach_bias(network, Path(files.source))
-    return Parts(tokenizer, within(network, description), tuple(default_start(network)), end)
 
 
 def within(network: Any, description: FidDescription) -> FidDescription:
@@ -75,20 +87,36 @@ def within(network: Any, description: FidDescription) -> FidDescription:
     )
 
 
-def _attach_bias(network: Any, folder: Path) -> None:
-    """Give a T5 the relative bias of its decoder's attention over the encoder, which transformers dropped."""
+def _attach_own_bias(network: Any, folder: Path) -> None:
+    """Give a network the bias that its folder has."""
+    path = folder / WEIGHTS
     try:
-        with safe_open(folder / WEIGHTS, "pt") as file:
-            bias = file.get_tensor(BIAS).to(network.device, network.dtype)
-        attention = network.decoder.block[0].layer[1].EncDecAttention
-    except (OSError, SafetensorError, AttributeError, IndexError) as error:
+        with safe_open(path, "pt") as file:
+            bias = file.get_tensor(BIAS)
+    except (OSError, SafetensorError) as error:
         raise ModelError(
             f"{folder}: {FID_JSON} says cross_attention_bias, but {WEIGHTS} gives no {BIAS} for it ({error})"
         ) from error
-    expected = (attention.relative_attention_num_buckets, attention.n_heads)
-    if tuple(bias.shape) != expected or not bool(bias.isfinite().all()):
-        raise ModelError(
-            f"{folder / WEIGHTS}: {BIAS} is {list(bias.shape)}; it must be {list(expected)}, all finite"
-        )
-    attention.relative_attention_bias = nn.Embedding(*expected, _weight=bias)
+    attach_bias(network, bias.to(network.device, network.dtype), path)
+
+
+def attach_bias(network: Any, bias: torch.Tensor, path: Path) -> None:
+    """Give a T5 the relative bias of its decoder's attention over the encoder, which transformers dropped.
+
+    Args:
+        network: the T5.
+        bias: [buckets, heads].
+        path: where it is from, for messages.
+
+    Raises:
+        ModelError: the network is no T5, or the bias is none of its.
+    """
+    try:
+        attention = network.decoder.block[0].layer[1].EncDecAttention
+        expected = [attention.relative_attention_num_buckets, attention.n_heads]
+    except (AttributeError, IndexError) as error:
+        raise ModelError(f"{path}: has {BIAS}, and {type(network).__name__} is no T5") from error
+    if list(bias.shape) != expected or not bool(bias.isfinite().all()):
+        raise ModelError(f"{path}: {BIAS} is {list(bias.shape)}; it must be {expected}, all finite")
+    attention.relative_attention_bias = nn.Embedding(expected[0], expected[1], _weight=bias)
     attention.has_relative_attention_bias = True
