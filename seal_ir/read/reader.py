@@ -9,7 +9,7 @@ from seal_ir.read.records import Answer, Context
 
 
 class Reader(Protocol):
-    """Reads passages and answers questions; the same for the same input, whatever else is in the batch."""
+    """Reads passages and answers questions; the same batch gives the same answers."""
 
     def read(self, questions: Sequence[str], contexts: Sequence[Sequence[Context]]) -> list[Answer]:
         """The answers to a batch of questions.

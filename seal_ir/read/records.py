@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seal_ir.formats.predictions import Citation as Citation  # a part of the file of predictions
-
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -25,6 +23,22 @@ class Context:
     def contents(self) -> str:
         r"""`title + "\n" + text`, as `Hit.contents`: what places of citations are counted in."""
         return f"{self.title}\n{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A place that an answer quotes.
+
+    Attributes:
+        docid: the document.
+        start, end: characters of its `Context.contents`, half-open.
+        text: what stands there.
+    """
+
+    docid: str
+    start: int
+    end: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
