@@ -20,7 +20,7 @@ from seal_ir.read.fid.collate import collate
 from seal_ir.read.fid.description import FidDescription
 from seal_ir.read.fid.fusion import FusionInDecoder, fuse
 from seal_ir.read.fid.loading import Parts
-from seal_ir.read.fid.reader import FidReader, load_reader
+from seal_ir.read.fid.reader import FidReader, load_fid_reader
 from seal_ir.read.records import Context
 from seal_ir.text.tokenizer import TextTokenizer
 from tests.helpers import tiny_readers
@@ -183,7 +183,7 @@ def test_a_question_that_leaves_no_room_is_refused() -> None:
 @every_kind
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_folder_is_loaded_and_answers(folders: dict[str, Path], kind: str, dtype: str) -> None:
-    made = load_reader(str(folders[kind]), device="cpu", dtype=dtype)
+    made = load_fid_reader(str(folders[kind]), device="cpu", dtype=dtype)
     assert not made.keeps_keys
     found = made.read(QUESTIONS, WANTED)
     assert len(found) == 4
@@ -194,7 +194,7 @@ def test_a_folder_is_loaded_and_answers(folders: dict[str, Path], kind: str, dty
 
 def test_a_model_that_is_no_encoder_decoder_is_refused(llama: Path) -> None:
     with pytest.raises(ModelError, match=r"llama: LlamaForCausalLM is no encoder-decoder model, and Fusion"):
-        load_reader(str(llama), device="cpu")
+        load_fid_reader(str(llama), device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_tokenizer_of_another_model_is_refused(tmp_path: Path, kind: str, othe
     folder = tiny_readers.save(tmp_path / "model", kind)
     (folder / "tokenizer.json").write_text(tiny_readers.definition(other), encoding="utf-8")
     with pytest.raises(ModelError, match=message):
-        load_reader(str(folder), device="cpu")
+        load_fid_reader(str(folder), device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_a_description_that_means_nothing_is_refused(
         (folder / path.name).symlink_to(path)
     (folder / "fid.json").write_text(values if isinstance(values, str) else json.dumps(values), "utf-8")
     with pytest.raises(ModelError, match=message):
-        load_reader(str(folder), device="cpu")
+        load_fid_reader(str(folder), device="cpu")
 
 
 def with_bias(seed: int = 0) -> Any:
@@ -271,6 +271,6 @@ def test_the_bias_comes_with_the_folder(tmp_path: Path) -> None:
     network.save_pretrained(tmp_path)
     (tmp_path / "tokenizer.json").write_text(tiny_readers.definition("t5"), encoding="utf-8")
     (tmp_path / "fid.json").write_text(FidDescription(cross_attention_bias=True).to_json(), encoding="utf-8")
-    found = load_reader(str(tmp_path), device="cpu").network.decoder.block[0].layer[1].EncDecAttention
+    found = load_fid_reader(str(tmp_path), device="cpu").network.decoder.block[0].layer[1].EncDecAttention
     own = network.decoder.block[0].layer[1].EncDecAttention.relative_attention_bias.weight
     assert torch.equal(found._attention.relative_attention_bias.weight, own)

@@ -17,7 +17,7 @@ from seal_ir.read.fid.convert_command import main
 from seal_ir.read.fid.description import load_fid_description
 from seal_ir.read.fid.fusion import FusionInDecoder
 from seal_ir.read.fid.loading import BIAS, parts_of
-from seal_ir.read.fid.reader import load_reader
+from seal_ir.read.fid.reader import load_fid_reader
 from seal_ir.text.pretrained import ModelFiles
 from tests.helpers import tiny_readers
 from tests.helpers.commands import Result, Runner, assert_fault
@@ -149,7 +149,7 @@ def test_the_folder_reads_and_says_how(convert: Convert, tmp_path: Path) -> None
     assert [path.stat().st_mode & 0o777 for path in (folder, *folder.iterdir())] == [0o755, *[0o644] * 5]
     description = load_fid_description(folder)
     assert (description.passage_tokens, description.contexts, description.answer_tokens) == (200, 50, 50)
-    assert load_reader(str(folder), device="cpu").read(["who is here"], [CONTEXTS])[0].text
+    assert load_fid_reader(str(folder), device="cpu").read(["who is here"], [CONTEXTS])[0].text
 
 
 @pytest.mark.parametrize(

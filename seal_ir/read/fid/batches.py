@@ -11,12 +11,12 @@ from torch.utils.data import Dataset
 
 from seal_ir.arrays import Ints
 from seal_ir.errors import InputError
-from seal_ir.index.reader import Index
 from seal_ir.lm.protocols import Tokens
+from seal_ir.read.contexts import Passages
 from seal_ir.read.fid.collate import collate
 from seal_ir.read.fid.encoding import InputEncoder
 from seal_ir.read.fid.loading import Parts
-from seal_ir.read.fid.questions import FitQuestion, contexts_of
+from seal_ir.read.fid.questions import FitQuestion
 
 _DEV_QUESTIONS = 256  # for the dev loss
 Batch = dict[str, torch.Tensor]
@@ -25,18 +25,18 @@ Batch = dict[str, torch.Tensor]
 class Material:
     """Questions with what turns them into tensors for one model."""
 
-    def __init__(self, questions: Sequence[FitQuestion], index: Index, parts: Parts) -> None:
+    def __init__(self, questions: Sequence[FitQuestion], passages: Passages, parts: Parts) -> None:
         """Leave out questions that are too long for the model, which goes to stderr.
 
         Args:
             questions: all.
-            index: of their passages.
+            passages: theirs.
             parts: what goes with the model.
 
         Raises:
             InputError: all of them are too long.
         """
-        self._index, self._parts = index, parts
+        self._passages, self._parts = passages, parts
         self._inputs = InputEncoder(parts.tokenizer, parts.description)
         self.questions = [question for question in questions if self._inputs.has_room(question.text)]
         n_long = len(questions) - len(self.questions)
@@ -51,9 +51,7 @@ class Material:
     def batch(self, chosen: Sequence[tuple[FitQuestion, str]]) -> Batch:
         """Questions, each with one of its answers, as tensors; see `collate`."""
         description = self._parts.description
-        rows = [
-            self._inputs(question.text, contexts_of(self._index, question.passages)) for question, _ in chosen
-        ]
+        rows = [self._inputs(question.text, self._passages.read(question.passages)) for question, _ in chosen]
         width = description.passage_tokens if description.cross_attention_bias else None
         return collate(rows, [self._target(answer) for _, answer in chosen], self._parts.start, width)
 
@@ -105,9 +103,9 @@ class Batches(Dataset[Batch]):
         if not 0 <= position < self._n_batches:
             raise IndexError(position)
         first = position * self._n_questions
-        return self._material.batch([self._drawn(first + i) for i in range(self._n_questions)])
+        return self._material.batch([self.drawn(first + i) for i in range(self._n_questions)])
 
-    def _drawn(self, place: int) -> tuple[FitQuestion, str]:
+    def drawn(self, place: int) -> tuple[FitQuestion, str]:
         """The question at a place of the endless stream, with one of its answers."""
         number, at = divmod(place, len(self._chosen))
         order = np.random.default_rng([self._seed, number]).permutation(self._chosen)

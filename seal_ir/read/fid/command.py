@@ -25,7 +25,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Train a Fusion-in-Decoder reader on a run: T5, BART or another encoder-decoder model.",
     )
     add = parser.add_argument
-    add("--run", type=Path, required=True, help="run of the topics, in TREC format")
+    add("--run", type=Path, required=True, help="run of the topics, TREC's format or KILT's")
     add("--topics", required=True, help="questions: file or name")
     add("--answers", help="their answers: file or name (those of --topics)")
     add("--index", required=True, help="index of the run's collection: directory or name")

@@ -45,7 +45,7 @@ def parts_of(network: Any, files: ModelFiles) -> Parts:
     if not network.config.is_encoder_decoder:
         raise ModelError(
             f"{files.source}: {type(network).__name__} is no encoder-decoder model, and Fusion-in-Decoder"
-            " needs one: T5, BART or the like; other models answer with --reader prompt"
+            " needs one: T5, BART or the like"
         )
     tokenizer = load_tokenizer(files)
     check_tokenizer(network, tokenizer, files.source)

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seal_ir.errors import InputError
-from seal_ir.formats.runs.trec import read_run, trec_order
 from seal_ir.formats.topics.answers import read_answers
 from seal_ir.formats.topics.reading import read_topics
-from seal_ir.index.reader import Index
-from seal_ir.read.records import Context
+from seal_ir.read.contexts import Passages, check_passages, read_heads
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +18,12 @@ class FitQuestion:
 
     Attributes:
         text: as it was written.
-        passages: numbers of documents, best first; at least one.
+        passages: ids of documents, best first; at least one.
         answers: any of them is right; at least one.
     """
 
     text: str
-    passages: tuple[int, ...]
+    passages: tuple[str, ...]
     answers: tuple[str, ...]
 
 
@@ -34,7 +32,7 @@ class FitSources:
     """Where questions come from.
 
     Attributes:
-        run: of the topics, in TREC's format.
+        run: of the topics, in TREC's format or KILT's.
         topics: questions by id.
         answers: answers by the same ids.
     """
@@ -44,49 +42,34 @@ class FitSources:
     answers: Path
 
 
-def read_fit_questions(sources: FitSources, index: Index, n_contexts: int) -> list[FitQuestion]:
+def read_fit_questions(sources: FitSources, passages: Passages, n_contexts: int) -> list[FitQuestion]:
     """Questions with answers and passages, in the order of the topics; how many have neither goes to stderr.
 
     Args:
         sources: the files.
-        index: that of the run's collection.
+        passages: where those of the run are.
         n_contexts: passages of a question at most.
 
     Raises:
-        InputError: a file cannot be read, the run is empty or of other topics, or no question is left.
+        InputError: a file cannot be read; the run is empty, of other topics or of other passages; or no
+            question is left.
     """
     queries = read_topics(sources.topics)
     answers = read_answers(sources.answers)
-    run = read_run(sources.run)
-    if not run:
-        raise InputError(f"{sources.run}: the run is empty; a reader is trained on passages")
-    for path, known in ((sources.run, run.keys()), (sources.answers, answers.keys())):
-        if not any(query.id in known for query in queries):
-            raise InputError(f"{path}: none of its topics are in {sources.topics}; the ids must be equal")
+    heads = read_heads(sources.run, queries, n_contexts)
+    check_passages(sources.run, heads, passages)
     found: list[FitQuestion] = []
-    n_unanswered = n_without = n_absent = 0
+    n_unanswered = n_without = 0
     for query in queries:
         given = tuple(dict.fromkeys(text for answer in answers.get(query.id, ()) if (text := answer.strip())))
-        ranking = trec_order(run.get(query.id, ()))[:n_contexts]
-        numbers = [index.number(docid) for docid, _ in ranking]
-        passages = tuple(number for number in numbers if number is not None)
-        n_absent += len(numbers) - len(passages)
         n_unanswered += not given
-        n_without += bool(given) and not passages
-        if given and passages:
-            found.append(FitQuestion(query.text, passages, given))
-    left_out = (
-        f"{n_unanswered:,} without answers, {n_without:,} without passages;"
-        f" passages that are not in the index: {n_absent:,}"
-    )
+        n_without += bool(given) and not heads[query.id]
+        if given and heads[query.id]:
+            found.append(FitQuestion(query.text, tuple(heads[query.id]), given))
+    left_out = f"{n_unanswered:,} without answers, {n_without:,} without passages"
     if not found:
         raise InputError(
-            f"no question is left: {left_out}; {index.directory} must be the index of the run's collection"
+            f"{sources.answers}: no question is left: {left_out}; ids must be those of {sources.topics}"
         )
     sys.stderr.write(f"questions: {len(found):,}; left out: {left_out}\n")
     return found
-
-
-def contexts_of(index: Index, passages: tuple[int, ...]) -> list[Context]:
-    """Documents as a reader takes them."""
-    return [Context(document.id, document.title, document.text) for document in index.documents(passages)]

@@ -126,7 +126,7 @@ def _greedy(network: Any, parts: Parts) -> Any:
     )
 
 
-def load_reader(
+def load_fid_reader(
     name: str,
     device: str | None = None,
     dtype: str | None = None,

@@ -15,7 +15,7 @@ from transformers import set_seed
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.files import atomic_writer
-from seal_ir.index.registry import opened
+from seal_ir.read.contexts import IndexPassages
 from seal_ir.read.fid.batches import Batches, Material
 from seal_ir.read.fid.description import FID_JSON, FidDescription
 from seal_ir.read.fid.fusion import FusionInDecoder
@@ -83,17 +83,15 @@ class _Session:
 
     def __init__(self, plan: ReadFitPlan) -> None:
         self.plan, self.files = plan, find_model(plan.model)
-        index = opened(plan.index)
-        questions = read_fit_questions(plan.sources, index, plan.read.contexts)
+        passages = IndexPassages(plan.index)
+        questions = read_fit_questions(plan.sources, passages, plan.read.contexts)
         set_seed(plan.fit.seed)
         self.network, self.wrapper = load_trainable(self.files, plan.fit.lora, half=plan.fit.bf16)
         parts = parts_of(self.network, self.files)
         if parts.description.cross_attention_bias and plan.fit.lora:
-            raise UsageError(
-                f"{plan.model}: has a cross_attention_bias, which no adapter can; leave out --lora"
-            )
+            raise UsageError(f"{plan.model}: no adapter holds its cross_attention_bias; leave out --lora")
         self.description = _described(self.network, parts.description, plan.read)
-        self.material = Material(questions, index, parts._replace(description=self.description))
+        self.material = Material(questions, passages, parts._replace(description=self.description))
         self.on_cpu = not torch.cuda.is_available()
         self.where = {
             "device": "cpu" if self.on_cpu else "cuda",
@@ -110,7 +108,7 @@ class _Session:
         with writing(plan.output):  # before hours of work
             checkpoints.mkdir(parents=True, exist_ok=True)
         if plan.read.recompute:
-            self.network.gradient_checkpointing_enable({"use_reentrant": False})
+            _recompute(self.network)
         arguments = training_arguments(options, checkpoints, on_cpu=self.on_cpu, resumed=resumed)
         n_batches = options.steps * options.accumulate * arguments.world_size
         callbacks: list[Any] = [Told(), Clock(options.max_minutes)]
@@ -149,6 +147,12 @@ class _Session:
         }
         write_report(plan.output, dict(report))
         draw(log, plan.output, best)
+
+
+def _recompute(network: Any) -> None:
+    """Let layers be computed again for the gradient, by the name that this transformers has for it."""
+    enable = getattr(network, "activation_checkpointing_enable", network.gradient_checkpointing_enable)
+    enable({"use_reentrant": False})
 
 
 def _described(network: Any, description: FidDescription, options: ReadFitOptions) -> FidDescription:
