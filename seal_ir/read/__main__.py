@@ -1,4 +1,4 @@
-"""`python -m seal_ir.read`: from topics to answers, and to EM and F1."""
+"""`python -m seal_ir.read`: from topics to answers, and to EM and F1; `fit` and `convert` make readers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,18 @@ from seal_ir.text.pretrained import lacks_weights
 
 
 def main(arguments: list[str]) -> int:
-    """Read; 0 when the answers are written and, where the right ones are known, measured."""
+    """Read; 0 when the answers are written and, where the right ones are known, measured.
+
+    Or hand over to a subcommand, `fit` or `convert`.
+    """
+    if arguments[:1] == ["fit"]:
+        from seal_ir.read.fid.command import main as fit
+
+        return fit(arguments[1:])
+    if arguments[:1] == ["convert"]:
+        from seal_ir.read.fid.convert_command import main as convert
+
+        return convert(arguments[1:])
     args = parsed(arguments)
     spec = reader_spec(args.reader, quote=args.quote)
     places = Places.from_environment()

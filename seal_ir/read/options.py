@@ -22,7 +22,8 @@ def parser() -> argparse.ArgumentParser:
     """All options with their defaults, the most used first."""
     made = CommandParser(
         prog="python -m seal_ir.read",
-        description="Answer topics out of the passages of a run; without one, search first.",
+        description="Answer topics out of the passages of a run; without one, search first. `python -m"
+        " seal_ir.read fit` trains a Fusion-in-Decoder reader, `... convert` takes a published one.",
     )
     add = made.add_argument
     add("--topics", required=True, help="file, or a name such as nq-test or demo")

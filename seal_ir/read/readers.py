@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from seal_ir.errors import ModelError, UsageError
+from seal_ir.read.fid.description import FID_JSON, FidDescription, load_fid_description
 from seal_ir.read.reader import Reader
 from seal_ir.text.pretrained import BASE_MODEL, find_model
 
 PROMPT, FID = "prompt", "fid"
-DEFAULT_CONTEXTS = {PROMPT: 1, FID: 100}
-_FID_FILE = "fid.json"
+DEFAULT_CONTEXTS = {PROMPT: 1, FID: FidDescription().contexts}
 
 
 class ReaderSpec(NamedTuple):
@@ -30,7 +30,13 @@ class ReaderSpec(NamedTuple):
 
     @property
     def default_contexts(self) -> int:
-        """How many passages it is given where nobody says."""
+        """How many passages it is given where nobody says: as many as a Fusion-in-Decoder was trained with.
+
+        Raises:
+            ModelError: the model's description is damaged.
+        """
+        if self.kind == FID:
+            return load_fid_description(find_model(self.model).folder).contexts
         return DEFAULT_CONTEXTS[self.kind]
 
 
@@ -61,6 +67,10 @@ def load_reader(spec: ReaderSpec, device: str | None = None, dtype: str | None =
         ModelError: its model cannot be loaded, or is none that reads so.
         UsageError: device or dtype is unknown or not available.
     """
+    if spec.kind == FID:
+        from seal_ir.read.fid.reader import load_fid_reader
+
+        return load_fid_reader(spec.model, device, dtype)
     from seal_ir.read.prompt.loading import load_prompt_reader
 
     return load_prompt_reader(spec.model, device, dtype, quote=spec.quote)
@@ -71,7 +81,7 @@ def _is_fid(model: str) -> bool:
     folder = find_model(model).folder
     if folder is None:
         return False
-    return (folder / _FID_FILE).is_file() or _is_encoder_decoder(folder)
+    return (folder / FID_JSON).is_file() or _is_encoder_decoder(folder)
 
 
 def _is_encoder_decoder(folder: Path) -> bool:
