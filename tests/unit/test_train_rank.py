@@ -229,6 +229,20 @@ def test_losses_are_what_they_say(index: Path, fitted: dict[str, Path]) -> None:
     )
 
 
+@pytest.mark.parametrize("loss", [cross_entropy, lambda units, known: margin(units, known, 1.0)])
+def test_a_question_without_negatives_has_no_loss(loss: Any, index: Path, fitted: dict[str, Path]) -> None:
+    (keys,) = SealSearcher(index, str(fitted["llama"]), config=CONFIG, device="cpu").decode(
+        ["where is Paris"]
+    )
+    known = evidence_of(Index(index), keys, CONFIG.rank)
+    alone = replace(known, counted=np.zeros_like(known.counted))
+    units = torch.arange(len(known.counted), dtype=torch.float64, requires_grad=True)
+    value = loss(units, alone)
+    value.backward()
+    assert float(value.detach()) == pytest.approx(0.0, abs=1e-9)
+    assert units.grad is not None and float(units.grad.abs().max()) < 1e-9
+
+
 def accuracy(folder: Path, model: Path) -> float:
     searcher = SealSearcher(folder / "index", str(model), preset="body", device="cpu")
     hits = [searcher.search(question, k=1) for question, _ in PAIRS]
