@@ -32,8 +32,8 @@ class RayWorkers:
         """Hold the slots and start the actors; in a process that is connected.
 
         Args:
-            kind: the class of the actors.
-            arguments: of each.
+            kind: the class of the actors, which are made of nothing: a restarted one has to be told all anew.
+            arguments: the first of every call, put once into Ray's object store.
             slot: what each takes.
             n: how many.
 
@@ -59,9 +59,10 @@ class RayWorkers:
                 max_restarts=LIVES,
                 max_task_retries=LIVES,
                 scheduling_strategy=PlacementGroupSchedulingStrategy(self._slots, i),
-            ).remote(*arguments)
+            ).remote()
             for i in range(n)
         ]
+        self._arguments = [ray.put(argument) for argument in arguments]
 
     def every(self, method: str) -> list[Any]:
         """What each actor answers to a method.
@@ -69,7 +70,7 @@ class RayWorkers:
         Raises:
             SealError: what an actor raises; or one is lost.
         """
-        asked = [getattr(actor, method).remote() for actor in self._actors]
+        asked = [getattr(actor, method).remote(*self._arguments) for actor in self._actors]
         waiting = asked
         while waiting:
             ready = self._ready(waiting)
@@ -81,7 +82,7 @@ class RayWorkers:
 
         Args:
             method: its name.
-            pieces: arguments of each; taken a few ahead of the answers.
+            pieces: further arguments of each; taken a few ahead of the answers.
 
         Raises:
             SealError: what an actor raises, at its piece's turn; or one is lost.
@@ -95,7 +96,8 @@ class RayWorkers:
                 piece = next(left, None)
                 if piece is None:
                     break
-                asked = getattr(self._actors[places[0]], method).remote(*piece)
+                actor = self._actors[places[0]]
+                asked = getattr(actor, method).remote(*self._arguments, *piece)
                 doing[asked] = places.popleft()
                 waiting.append(asked)
             if not waiting:

@@ -10,7 +10,6 @@ import logging
 import socket
 import sys
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 from seal_ir.config import SearchConfig
@@ -53,42 +52,43 @@ class Told(NamedTuple):
 
 
 class Decoder:
-    """An actor that decodes; a restarted one loads its model anew and goes on."""
+    """An actor that decodes, one batch at a time. A restarted one loads its model with the next batch."""
 
-    def __init__(self, index: Handed, settings: DecoderSettings) -> None:
-        """Load nothing yet: what fails then is told by `load`."""
-        self._handed, self._settings = index, settings
+    def __init__(self) -> None:
+        """Know nothing yet: what it decodes with comes with each call."""
+        self._pipeline: QueryPipeline | None = None
         self._log = _Log()
         logging.getLogger("seal_ir").addHandler(self._log)
 
-    def load(self) -> Told:
+    def load(self, index: Handed, settings: DecoderSettings) -> Told:
         """Load the model; its device and dtype.
 
         Raises:
-            ModelError: it cannot be loaded here; or it does not fit the index.
+            ModelError: it cannot be loaded here, or does not fit the index.
             UsageError: device or dtype is unknown or not available.
         """
         try:
-            generator = self._pipeline.generator
+            generator = self._loaded(index, settings).generator
         except (ModelError, UsageError) as error:
             raise type(error)(f"a decoder on {socket.gethostname()}: {error}") from error
         return Told((generator.device, generator.dtype), self._log.taken())
 
-    def decode(self, queries: Sequence[str]) -> Told:
+    def decode(self, index: Handed, settings: DecoderSettings, queries: Sequence[str]) -> Told:
         """The keys of a batch, as `Decoded`.
 
         Raises:
             SealError: as `QueryPipeline.decode`.
         """
-        decoded = self._pipeline.decode_counted(queries)
+        decoded = self._loaded(index, settings).decode_counted(queries)
         return Told(decoded, self._log.taken())
 
-    @cached_property
-    def _pipeline(self) -> QueryPipeline:
-        model, config, device, dtype, threads, yes = self._settings
-        made = QueryPipeline(self._handed.opened(), model, config=config, device=device, dtype=dtype)
-        loaded_model(made, threads, yes)
-        return made
+    def _loaded(self, index: Handed, settings: DecoderSettings) -> QueryPipeline:
+        if self._pipeline is None:
+            model, config, device, dtype, threads, yes = settings
+            made = QueryPipeline(index.opened(), model, config=config, device=device, dtype=dtype)
+            loaded_model(made, threads, yes)
+            self._pipeline = made
+        return self._pipeline
 
 
 class Decoders:

@@ -15,13 +15,14 @@ import pytest
 from seal_ir.decode.prompts import CutQueries
 from seal_ir.distributed import workers
 from seal_ir.distributed.cluster import Cluster, RayShards, open_sharded
+from seal_ir.distributed.index import ShardedIndex
 from seal_ir.encode.__main__ import main as encode_main
 from seal_ir.errors import ClusterError
 from seal_ir.index.manifest import read_manifest
-from seal_ir.records import Query
+from seal_ir.records import Hit, Query
 from seal_ir.search.__main__ import main
 from seal_ir.search.decoders import Decoders, DecoderSettings
-from seal_ir.search.pipeline import QueryPipeline
+from seal_ir.search.pipeline import QueryPipeline, RankedBatch
 from tests.cli.test_segmented_runs import QUERIES
 from tests.helpers import decoding_actors, tiny
 from tests.helpers.commands import Result, Runner, assert_fault, spawn
@@ -171,32 +172,37 @@ def test_a_decoder_is_killed_in_a_batch(ray: Any, free: None, told: Path, comman
         assert len(processes(told / "batches")) > len(TOPICS) / 2  # a batch was begun again
 
 
-def made(ray: Any, directory: Path, n: int = 2, model: str = "tiny") -> tuple[QueryPipeline, Decoders]:
-    pipeline = QueryPipeline(open_sharded(directory, shards=2), model, batch_size=2)
-    settings = DecoderSettings(model, pipeline.config, "cpu", None, 1, False)
+def made(directory: Path, n: int = 2) -> tuple[QueryPipeline, Decoders]:
+    pipeline = QueryPipeline(open_sharded(directory, shards=2), "tiny", batch_size=2)
+    settings = DecoderSettings("tiny", pipeline.config, "cpu", None, 1, False)
     return pipeline, Decoders(pipeline, TOPICS, Cluster(), n, settings)
 
 
-def test_shards_are_killed_between_batches(ray: Any, free: None, directory: Path, stubbed: Stubbed) -> None:
+def test_shards_are_killed_between_batches(ray: Any, free: None, directory: Path) -> None:
     one = QueryPipeline(directory, tiny.generator(), batch_size=2)
-    expected = [batch.rankings for batch in one.ranked_batches(TOPICS, 20, CutQueries())]
-    pipeline, decoders = made(ray, directory)
-    assert isinstance(pipeline.index.shards, RayShards)  # type: ignore[attr-defined]
-    found = []
+    expected = [hits_of(one, batch) for batch in one.ranked_batches(TOPICS, 20, CutQueries())]
+    pipeline, decoders = made(directory)
+    index, found = pipeline.index, []
+    assert isinstance(index, ShardedIndex)
+    assert isinstance(index.shards, RayShards)
     with decoders:
         for batch in pipeline.ranked_batches(TOPICS, 20, CutQueries(), decode=decoders.decoded):
-            found.append(batch.rankings)
-            ray.kill(pipeline.index.shards._actors[len(found) % 2], no_restart=False)  # type: ignore[attr-defined]
+            found.append(hits_of(pipeline, batch))
+            ray.kill(index.shards._actors[len(found) % 2], no_restart=False)
     assert found == expected
 
 
+def hits_of(pipeline: QueryPipeline, batch: RankedBatch) -> list[list[Hit]]:
+    return [pipeline.bare_hits(ranking) for rankings in batch.rankings for ranking in rankings]
+
+
 def test_a_decoder_that_is_lost_for_good_is_one_sentence(ray: Any, free: None, directory: Path) -> None:
-    _, decoders = made(ray, directory)
+    _, decoders = made(directory)
     with decoders:
         decoders.decoded(TOPICS[:2])
         with pytest.raises(ValueError, match="another batch of topics"):
             decoders.decoded(TOPICS[:2])
-    _, decoders = made(ray, directory, 1)
+    _, decoders = made(directory, 1)
     with decoders:
         ray.kill(decoders._workers._actors[0], no_restart=True)
         with pytest.raises(ClusterError, match="a decoder is lost, and Ray could not .*ray status") as error:
@@ -265,7 +271,9 @@ def test_a_cluster_of_its_own_by_command(directory: Path, tmp_path: Path) -> Non
         arguments = (*usual, "--model", model, "--threads", 1, "--preset", "paper", *more)
         result = spawn("seal_ir.search", *arguments, SEAL_IR_TEST_MARK=mark)
         assert result.code == 0, result.err
-        assert (", in 2 decoders\n" in result.err) == bool(more)
+        told = [line for line in result.err.splitlines() if line.startswith("model: ")]
+        assert told == [f"model: {model} on cpu in float32{', in 2 decoders' if more else ''}"]
+        assert "core_worker" not in result.err  # Ray has nothing to say
         runs.append(output.read_bytes())
     assert runs[0] == runs[1] != b""
     missing = (*usual, "--model", tmp_path / "nothing", "--ray", "local", "--decoders", 1)
