@@ -57,7 +57,7 @@ class RayWorkers:
                 num_cpus=slot.n_cores,
                 num_gpus=slot.n_gpus,
                 max_restarts=LIVES,
-                max_task_retries=LIVES,
+                max_task_retries=-1,  # a node that is about to be given up uses up many
                 scheduling_strategy=PlacementGroupSchedulingStrategy(self._slots, i),
             ).remote()
             for i in range(n)

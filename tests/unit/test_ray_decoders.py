@@ -210,6 +210,16 @@ def test_a_decoder_that_is_lost_for_good_is_one_sentence(ray: Any, free: None, d
     assert "\n" not in str(error.value)
 
 
+def test_a_lost_node_is_made_up_for_or_told(directory: Path, tmp_path: Path) -> None:
+    """The node of the only decoder is killed, and then the one where it went on. In a process of its own."""
+    pytest.importorskip("ray")
+    result = spawn("tests.helpers.losing_decoders", directory, tmp_path)
+    assert result.code == 0, result.err
+    (found,) = [line for line in result.out.splitlines() if line.startswith("a decoder")]
+    assert "has lost its node, and no other has room for it" in found
+    assert "decoded on another node" in result.out
+
+
 def test_more_decoders_than_slots_are_refused_at_once(ray: Any, free: None, commands: Commands) -> None:
     asked = (
         (
