@@ -1,7 +1,7 @@
 """Ray: connecting to a cluster, and the shards of an index as its actors.
 
 Where actors are placed, how they are restarted and questions retried, and how arrays travel is Ray's. Nothing
-here is imported before it is asked for, and nothing else imports Ray.
+here is imported before it is asked for; `building` and `workers` are all else that imports Ray.
 """
 
 from __future__ import annotations
