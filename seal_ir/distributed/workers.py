@@ -112,6 +112,7 @@ class RayWorkers:
         import ray
         from ray.util.placement_group import remove_placement_group
 
+        self._actors, self._arguments = [], []
         if ray.is_initialized():
             remove_placement_group(self._slots)
 

@@ -5,8 +5,8 @@
 shards. For each preset the same queries are searched in this process and over actors, `--rounds` times each,
 and the least time counts. Wall milliseconds: `step` of the index's part of a decoding step for a whole batch,
 `rank` of ranking a query, `query` of everything. `step_bytes`, `ngram_bytes` (of the queries' own n-grams, a
-batch) and `rank_bytes` are the pickled arguments and answers of all shards, and `load` is the machine's at the
-end. The runs of both sides must be equal. See docs/distributed.md.
+batch) and `rank_bytes` are the pickled arguments and answers of all shards, `load` the machine's at the end.
+The runs of both sides must be equal. See docs/distributed.md.
 """
 
 from __future__ import annotations
