@@ -37,7 +37,7 @@ from seal_ir.search.options import (
     parsed,
 )
 from seal_ir.search.pipeline import Decode, QueryPipeline
-from seal_ir.search.ray_options import opened_of
+from seal_ir.search.ray_options import decoders_of, opened_of
 from seal_ir.search.stored import StoredKeys
 
 _SMOOTHED = "in a very small collection smoothing leaves no key a weight; try --preset paper"
@@ -84,7 +84,7 @@ def main(arguments: list[str]) -> int:
         RunWriter(path, tag=tag, output_format=args.output_format, inputs=inputs) for path, tag in outputs
     ]
     pipeline = QueryPipeline(
-        directory if args.ray is args.shards is None else opened_of(args, directory),
+        directory if args.ray is args.shards is args.decoders is None else opened_of(args, directory),
         args.model,
         config=replace(configs[0], decode=covering(configs)),
         device=args.device,
@@ -99,9 +99,9 @@ def main(arguments: list[str]) -> int:
     if fusion is not None:
         bm25 = Bm25Config(hits=args.hits, threads=args.threads)
         hybrid = hybrid_with(args.fuse, pipeline.index, topics, fusion, bm25, places.cache / "lucene")
-    decode, about = _decoding(pipeline, topics, configs, args)
-    started, cpu_started = time.monotonic(), time.process_time()
     with ExitStack() as stack:
+        decode, about = _decoding(pipeline, topics, configs, args, stack)
+        started, cpu_started = time.monotonic(), time.process_time()
         for writer in writers:
             stack.enter_context(writer)
         runs = _Runs(pipeline, decode, configs, hybrid, writers)
@@ -114,7 +114,7 @@ def main(arguments: list[str]) -> int:
     if allowed is not None:
         about["filter"] = {"of": utf8(args.filter), "counts": allowed.view.counts}
     if args.ray is not None:
-        about["ray"] = args.ray
+        about |= {"ray": args.ray, "decoders": args.decoders}
     if hybrid is not None:
         about["fusion"] = hybrid.description()
     for (path, _), config in zip(outputs, configs, strict=False):  # of the runs; the rest is beside them
@@ -150,14 +150,22 @@ def _reasons(pipeline: QueryPipeline, keys: QueryKeys, configs: Sequence[SearchC
 
 
 def _decoding(
-    pipeline: QueryPipeline, topics: list[Query], configs: list[SearchConfig], args: argparse.Namespace
+    pipeline: QueryPipeline,
+    topics: list[Query],
+    configs: list[SearchConfig],
+    args: argparse.Namespace,
+    stack: ExitStack,
 ) -> tuple[Decode | None, dict[str, Any]]:
-    """What gives topics their keys: a file, or the model (None), loaded here; and what to tell of it."""
+    """What gives topics their keys: a file, decoders, or the model (None), loaded here; and what to tell."""
     if args.keys is not None:
-        if args.device is not None:
-            raise UsageError("--device does not go with --keys: no model runs; leave it out")
+        for name in ("device", "decoders"):
+            if getattr(args, name) is not None:
+                raise UsageError(f"--{name} does not go with --keys: no model runs; leave it out")
         stored = StoredKeys(args.keys, pipeline.index, topics, configs, model=args.model, dtype=args.dtype)
         return stored.decoded, stored.description()
+    if args.decoders is not None:
+        decoders = stack.enter_context(decoders_of(args, pipeline, topics))
+        return decoders.decoded, {"device": decoders.device, "dtype": decoders.dtype}
     generator = loaded_model(pipeline, args.threads, args.yes)
     return None, {"device": generator.device, "dtype": generator.dtype}
 

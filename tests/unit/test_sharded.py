@@ -362,7 +362,7 @@ def test_options_that_do_not_go_together(
 
 
 def test_nothing_imports_ray_unasked() -> None:
-    names = ("cluster", "building", "index", "shard")
+    names = ("cluster", "building", "index", "shard", "handed", "placement", "workers")
     imports = "".join(f"import seal_ir.distributed.{name}\n" for name in names)
     code = f"import sys\n{imports}assert 'ray' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
