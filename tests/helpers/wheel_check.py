@@ -25,6 +25,7 @@ from tests.helpers.commands import ROOT
 TORCH = "torch==2.13.0"
 DATA = [
     "seal_ir/_collections/indexes.toml",
+    "seal_ir/_collections/models.toml",
     *(
         f"seal_ir/_collections/demo/{name}"
         for name in ("corpus.jsonl", "topics.tsv", "qrels.trec", "answers.jsonl")
