@@ -1,9 +1,9 @@
 """`python -m tests.helpers.wheel_check`: what is handed on, built, and used by somebody without the checkout.
 
 The wheel is built from the sdist and installed into an environment of its own, to which this one lends what
-it depends on (or, with --dependencies, that is installed by the command of docs/install.md, after torch). In an
-empty folder the server is started as that page says, which fetches the weights and builds the demo index; with
---browser its page is looked at, too. So it is with the checkout. Then a first search is checked.
+it depends on (or, with --dependencies, that is installed by the command of docs/install.md, after torch). In
+an empty folder the server is started as that page says, which fetches the weights and builds the demo index;
+with --browser its page is looked at, too. So it is with the checkout. Then a first search is checked.
 """
 
 from __future__ import annotations
