@@ -30,6 +30,9 @@ class AbsentModelError(ModelError):
         super().__init__(published.absent)
         self.published = published
 
+    def __reduce__(self) -> tuple[Any, ...]:  # an exception is made anew from its message otherwise
+        return AbsentModelError, (self.published,)
+
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
@@ -87,9 +90,10 @@ def find_published(name: str) -> Path | None:
         AbsentModelError: it has not been.
         InputError: there is no place for the cache, or the registry means nothing.
     """
+    if not _NAME.fullmatch(name):
+        return None
     places = Places.from_environment()
-    known = registered_models(places) if _NAME.fullmatch(name) else []
-    entry = next((entry for entry in known if entry.name == name), None)
+    entry = next((entry for entry in registered_models(places) if entry.name == name), None)
     if entry is None or entry.download is None:
         return None
     folder = places.cache / "models" / name

@@ -15,7 +15,7 @@ from tests.helpers import pages
 
 PAGE = pages.ROOT / "docs" / "install.md"
 QUERY = "which animal lives longest"
-START_S = 300  # until the server listens, the weights fetched and converted
+START_S = 600  # until the server listens, the weights fetched and converted
 _TOLD = re.compile(r"serving \S+ at (http://\S+/) ")
 
 

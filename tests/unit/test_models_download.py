@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,7 +25,7 @@ from seal_ir.models.download import check_folder
 from seal_ir.models.weights import ensure_weights
 from seal_ir.search.__main__ import main as search
 from seal_ir.text.pretrained import BASE_MODEL, PACKAGED, base_of, find_model, lacks_weights
-from seal_ir.text.registered import registered_models
+from seal_ir.text.registered import AbsentModelError, registered_models
 from seal_ir.train.__main__ import main as train
 from tests.helpers import tiny
 from tests.helpers.commands import Main, Runner, assert_fault
@@ -279,6 +280,32 @@ def test_an_adapter_brings_its_base(
     monkeypatch.setattr(weights, "fetch_weights", lambda: seen.append(True))
     ensure_weights("added", yes=True)
     assert seen == [True]
+
+
+def test_an_adapter_with_its_base_inside(registry: Registry, model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "adapter"
+    folder.mkdir()
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "./base"}', encoding="utf-8")
+    save_file({"lora": np.ones(3)}, folder / "adapter_model.safetensors")
+    model.rename(folder / "base")
+    place = registry.publish("whole", folder)
+    ensure_weights("whole", yes=True)
+    assert base_of(place) == str(place / "base")
+    assert not lacks_weights("whole")
+
+
+def test_that_one_is_not_here_can_be_told_from_another_process(registry: Registry, model: Path) -> None:
+    registry.publish("small", model)
+    with pytest.raises(AbsentModelError) as error:
+        find_model("small")
+    again = pickle.loads(pickle.dumps(error.value))  # noqa: S301 - our own
+    assert (str(again), again.published) == (str(error.value), error.value.published)
+
+
+@pytest.mark.usefixtures("registry")
+def test_hub_names_ask_no_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Places, "from_environment", classmethod(lambda cls: 1 / 0))
+    assert find_model("facebook/bart-large").folder is None
 
 
 def test_a_folder_of_that_name_is_taken(

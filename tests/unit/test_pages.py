@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -47,6 +48,8 @@ def test_two_commands_install_and_serve(place: str) -> None:
         project = tomllib.loads((pages.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         assert project["name"] == "seal-ir"
         assert {"server", "explain"} <= set(project["optional-dependencies"])
+        described = (pages.ROOT / project["readme"]).read_text(encoding="utf-8")
+        assert f"```bash\n{shlex.join(install)}\n{shlex.join(serve)}\n```" in described
     else:
         assert install == ["make", "install"]
         assert re.search("^install:", (pages.ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
