@@ -16,6 +16,7 @@ from tests.helpers import pages
 PAGE = pages.ROOT / "docs" / "install.md"
 QUERY = "which animal lives longest"
 START_S = 600  # until the server listens, the weights fetched and converted
+STOP_S = 120  # of a busy machine
 _TOLD = re.compile(r"serving \S+ at (http://\S+/) ")
 
 
@@ -50,7 +51,7 @@ def served(python: Path, words: Sequence[str], folder: Path, environment: Mappin
         late.cancel()
         yield found[1]
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0, process.stderr.read()
+        assert process.wait(STOP_S) == 0, process.stderr.read()
     finally:
         late.cancel()
         process.kill()
