@@ -110,8 +110,8 @@ eval: install  ## make the tables of eval/ (TABLE=real; SYSTEMS="'SEAL lm' BM25*
 	    $(if $(READER),--reader $(READER)) $(if $(FRESH),--fresh) $(if $(PLOTS),--plots) || status=1; \
 	done; exit $$status
 
-wheel-check: install  ## build sdist and wheel, and use the wheel as somebody without the checkout (2 minutes)
-	$(PYTHON) -m tests.helpers.wheel_check
+wheel-check: install  ## build sdist and wheel, and use the wheel as somebody without the checkout (3 minutes)
+	$(PYTHON) -m tests.helpers.wheel_check $(if $(shell command -v chromium chromium-browser google-chrome),--browser)
 
 screenshots: install  ## make the images of the server's page for the docs, in a real Chromium
 	@test -e $(DEMO)/index.json || $(INDEX_DEMO)
