@@ -67,6 +67,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--max-passage", action="store_true", help="fold passages into pages, then measure")
     add("--max-passage-delimiter", default="#", help="what ends the page in a passage's id (%(default)s)")
     add("--overlap", type=Path, help="also measure by overlap with training questions: their annotations")
+    _add_comparing(parser)
+    add = parser.add_argument_group("writing").add_argument
+    add("--format", default="text", choices=tuple(FORMATS), help="of the table on stdout (%(default)s)")
+    add("--output", type=Path, help="also write the figures as JSON, unrounded; - for stdout")
+    return parser
+
+
+def _add_comparing(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("comparing runs").add_argument
     add("--baseline", help="also compare the other runs with this one: its name in the table, or its path")
     add("--deltas", type=Path, help="with --baseline: write each topic's differences, as .tsv or .jsonl")
@@ -85,10 +93,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--permutations", type=int, default=10_000, help="of the randomisation test (%(default)s)")
     add("--seed", type=int, default=0, help="of all that is drawn (%(default)s)")
-    add = parser.add_argument_group("writing").add_argument
-    add("--format", default="text", choices=tuple(FORMATS), help="of the table on stdout (%(default)s)")
-    add("--output", type=Path, help="also write the figures as JSON, unrounded; - for stdout")
-    return parser
 
 
 def main(arguments: list[str]) -> int:
