@@ -6,8 +6,9 @@ sizes of T5 small, base and large; passages are random tokens, each as long as i
 process of its own:
 
 - `chunks`: as the product reads: passages in chunks, the decoder without keys and values of passages;
-- `keys`: in chunks, and the decoder keeps keys and values of passages, as transformers does;
-- `whole`: all passages at once, and keys and values.
+- `whole`: all passages at once, the decoder as before;
+- `chunks-keys`: in chunks, and the decoder keeps keys and values of passages, as transformers does;
+- `whole-keys`: all passages at once, and keys and values.
 
 One line a way: the weights, what is taken before reading and at the most while reading in MiB (resident
 memory; on a GPU what torch took there), and seconds. All ways must write the same answer.
@@ -38,7 +39,12 @@ SIZES = {
     "base": {"d_model": 768, "d_kv": 64, "d_ff": 3072, "num_layers": 12, "num_heads": 12},
     "large": {"d_model": 1024, "d_kv": 64, "d_ff": 4096, "num_layers": 24, "num_heads": 16},
 }
-WAYS = {"chunks": (CHUNK_TOKENS, False), "keys": (CHUNK_TOKENS, True), "whole": (1 << 60, True)}
+WAYS = {  # tokens that are encoded together, and whether keys and values are kept
+    "chunks": (CHUNK_TOKENS, False),
+    "whole": (1 << 60, False),
+    "chunks-keys": (CHUNK_TOKENS, True),
+    "whole-keys": (1 << 60, True),
+}
 TOKENIZER = '{"added_tokens": [], "model": {"type": "WordLevel", "unk_token": "a", "vocab": {"a": 0}}}'
 MIB = 1 << 20
 

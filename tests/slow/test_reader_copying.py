@@ -16,7 +16,7 @@ N_PASSAGES, N_TESTED = 3, 200
 LEAST = 0.9
 
 
-@pytest.mark.parametrize(("kind", "steps", "rate"), [("t5", 250, "3e-3"), ("bart", 350, "2e-3")])
+@pytest.mark.parametrize(("kind", "steps", "rate"), [("t5", 350, "3e-3"), ("bart", 350, "2e-3")])
 def test_pairs_that_were_no_answer_in_training_are_copied(
     tmp_path: Path, kind: str, steps: int, rate: str
 ) -> None:
