@@ -15,6 +15,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "index": "build an index of a collection, or look at one",
         "search": "search topics and write a run",
         "explain": "show which keys made a query's hits, or why a document is none",
+        "read": "answer topics out of the passages of a run",
         "eval": "measure runs",
         "tune": "choose settings of ranking and fusion on questions with judgements",
         "encode": "write the keys of topics, for searches without a model",

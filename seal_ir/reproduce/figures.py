@@ -148,7 +148,8 @@ def _measured(spec: TableSpec, topics: Topics, places: Places, options: Resampli
     questions = _questions(topics, columns, places)
     delimiter = _PAGE_DELIMITER if topics.pages else None
     texts = searched_texts(spec.index, places) if questions.answers is not None else None
-    table = evaluate(list(runs.values()), questions, columns, texts, EvalOptions(TOKENS, delimiter))
+    read = [row.predictions.get(topics.name) for row in spec.rows if row.system in runs]
+    table = evaluate(list(runs.values()), questions, columns, texts, EvalOptions(TOKENS, delimiter), read)
     named = tuple(replace(result, system=system) for result, system in zip(table.results, runs, strict=True))
     return _compared(replace(table, results=named), spec, topics, options)
 

@@ -104,6 +104,7 @@ def make_plan(spec: TableSpec, cache: Path) -> Plan:
         for topics in (known for known in spec.topics if known.name in row.runs):
             maker = graph.makers.get(row.runs[topics.name])
             parts = [row.runs[topics.name], *row.costs.get(topics.name, ())]
+            parts += [row.predictions[topics.name]] if topics.name in row.predictions else []
             ends = [graph.makers[path] for path in parts if path in graph.makers]
             ends += _answer_steps(spec, topics, graph.makers, cache)
             needs = graph.unmet_of(ends, topics.needs if maker is not None else ())

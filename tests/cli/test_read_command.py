@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -128,18 +127,6 @@ def test_answers_to_a_stream_are_not_measured(read: Read, titles: TitleReader) -
     done = read("--run", "run.trec", "--answers", "answers.jsonl", "--output", "-")
     assert [json.loads(line)["answer"] for line in done.out.splitlines()] == ["London", "Tokyo"]
     assert "not measured: the answers went to a stream; give --output a file" in done.err
-
-
-@pytest.fixture(scope="module")
-def long_llama(llama: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same model with room for the examples of a prompt, in tokens that are bytes mostly."""
-    folder = tmp_path_factory.mktemp("long") / "llama"
-    shutil.copytree(llama, folder)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    (folder / "config.json").write_text(
-        json.dumps(config | {"max_position_embeddings": 2048}), encoding="utf-8"
-    )
-    return folder
 
 
 def test_a_model_of_random_weights_reads(read: Read, long_llama: Path) -> None:
