@@ -210,6 +210,8 @@ def test_files_that_cannot_be_trained_on(
             2,
             "--answers 'demo-2': no such file, and none belong to",
         ),
+        (("--index", "nowhere-1"), 2, "nowhere-1"),
+        (("--index", "no/where"), 1, "no/where"),
         (("--resume",), 2, "has no checkpoint to go on from; leave out --resume"),
     ],
 )
