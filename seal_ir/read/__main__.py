@@ -28,7 +28,7 @@ from seal_ir.read.contexts import (
     wanted_of,
 )
 from seal_ir.read.figures import measured, questions_of
-from seal_ir.read.options import parsed
+from seal_ir.read.options import beside, parsed
 from seal_ir.read.predictions import Prediction, PredictionWriter
 from seal_ir.read.reader import Reader
 from seal_ir.read.readers import ReaderSpec, load_reader, reader_spec
@@ -79,7 +79,7 @@ def main(arguments: list[str]) -> int:
 
 def _searched(args: argparse.Namespace, index: str, n_contexts: int) -> Path:
     """The run of a search, beside the answers that are to come."""
-    path: Path = args.output.with_suffix(".trec")
+    path = beside(args.output)
     given = {name: getattr(args, name) for name in ("topics", "topics_format", "preset", "threads")}
     given |= {"index": index, "output": path, "hits": max(args.hits, n_contexts)}
     given |= {name: value for name in ("device", "dtype") if (value := getattr(args, name)) is not None}

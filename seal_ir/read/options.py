@@ -71,4 +71,14 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
         raise UsageError("--input has passages of a run; name that with --run, or search an --index")
     if args.run is None and is_stream(args.output):
         raise UsageError("a search writes its run beside --output, which is a stream; give a file, or --run")
+    written = [args.output.resolve(), beside(args.output).resolve()]
+    if args.run is None and written[0] == written[1]:
+        raise UsageError(f"--output {args.output}: the run of the search goes there; name the answers .jsonl")
+    if args.run is not None and args.run.resolve() == written[0]:
+        raise UsageError(f"--run {args.run}: would be written over; give another --output")
     return args
+
+
+def beside(output: Path) -> Path:
+    """Where the run of a search goes."""
+    return output.with_suffix(".trec")

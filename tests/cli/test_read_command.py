@@ -147,6 +147,8 @@ def test_a_model_of_random_weights_reads(read: Read, long_llama: Path) -> None:
     [
         (["--run", "run.trec", "--contexts", 0], 2, "--contexts is 0"),
         (["--run", "run.trec", "--input", "c.jsonl"], 2, "give --index or --input, not both"),
+        (["--output", "a.trec"], 2, "--output a.trec: the run of the search goes there; name the answers"),
+        (["--run", "empty.trec", "--output", "./empty.trec"], 2, "--run empty.trec: would be written over"),
         (["--output", "-"], 2, "a search writes its run beside --output, which is a stream"),
         (["--run", "run.trec", "--reader", "fid"], 2, "--reader fid names no model"),
         (["--run", "run.trec", "--reader", "./nowhere"], 1, "'./nowhere': no such model folder"),
