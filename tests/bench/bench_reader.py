@@ -1,9 +1,9 @@
 """The memory and the time that a Fusion-in-Decoder reader takes for one question with many passages.
 
 `python tests/bench/bench_reader.py [--size small] [--contexts 100] [--passage-tokens 250] [--answer-tokens 8]
-[--dtype float32] [--device cpu] [--threads 1] [--only NAME] [--output FILE]`. Weights are random, by the
-sizes of T5 small, base and large; passages are random tokens, each as long as it may be. Each way runs in a
-process of its own:
+[--encoder-layers N] [--dtype float32] [--device cpu] [--threads 1] [--only NAME] [--output FILE]`. Weights
+are random, by the sizes of T5 small, base and large; passages are random tokens, each as long as it may be.
+Each way runs in a process of its own:
 
 - `chunks`: as the product reads: passages in chunks, the decoder without keys and values of passages;
 - `whole`: all passages at once, the decoder as before;
@@ -56,6 +56,7 @@ def main() -> None:
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--contexts", type=int, default=100)
     parser.add_argument("--passage-tokens", type=int, default=250)
+    parser.add_argument("--encoder-layers", type=int, help="fewer, as each one's values go in turn")
     parser.add_argument("--answer-tokens", type=int, default=8)
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--device", default="cpu")
@@ -86,7 +87,9 @@ def measured(args: argparse.Namespace) -> dict[str, Any]:
     """One way's figures."""
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    sizes = SIZES[args.size]
+    sizes = dict(SIZES[args.size])
+    if args.encoder_layers:
+        sizes |= {"num_decoder_layers": sizes["num_layers"], "num_layers": args.encoder_layers}
     config = T5Config(
         vocab_size=32128,
         decoder_start_token_id=0,
