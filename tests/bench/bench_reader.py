@@ -87,9 +87,7 @@ def measured(args: argparse.Namespace) -> dict[str, Any]:
     """One way's figures."""
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    sizes = dict(SIZES[args.size])
-    if args.encoder_layers:
-        sizes |= {"num_decoder_layers": sizes["num_layers"], "num_layers": args.encoder_layers}
+    sizes = SIZES[args.size]
     config = T5Config(
         vocab_size=32128,
         decoder_start_token_id=0,
@@ -101,6 +99,7 @@ def measured(args: argparse.Namespace) -> dict[str, Any]:
     torch.set_default_dtype(getattr(torch, args.dtype))
     network = kind(config).to(args.device)
     torch.set_default_dtype(torch.float32)
+    network.encoder.block = network.encoder.block[: args.encoder_layers]
     chunk_tokens, keep_keys = WAYS[args.one]
     description = FidDescription(args.passage_tokens, args.answer_tokens)
     parts = Parts(TextTokenizer(TOKENIZER), description, (0,), 1)
