@@ -12,11 +12,10 @@ from tests.helpers import copying
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Can't initialize NVML")]
 N_PASSAGES, N_TESTED = 3, 200
-# By chance: one in twenty codes, or one in three passages.
-LEAST = 0.9
+LEAST = 0.8  # T5 came to 0.93, BART to 1; by chance one in three passages, or one in twenty codes
 
 
-@pytest.mark.parametrize(("kind", "steps", "rate"), [("t5", 350, "3e-3"), ("bart", 350, "2e-3")])
+@pytest.mark.parametrize(("kind", "steps", "rate"), [("t5", 400, "2e-3"), ("bart", 350, "2e-3")])
 def test_pairs_that_were_no_answer_in_training_are_copied(
     tmp_path: Path, kind: str, steps: int, rate: str
 ) -> None:
