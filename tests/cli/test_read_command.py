@@ -95,6 +95,29 @@ def test_the_same_figures_come_from_eval(read: Read, titles: TitleReader, call: 
     assert done.out == f"predictions.jsonl\n{measured.out}"
 
 
+def test_two_files_of_answers_are_compared(read: Read, titles: TitleReader, call: Runner) -> None:
+    read("--run", "run.trec")
+    read("--run", "run.trec", "--output", "other.jsonl")
+    compared = call(
+        *(evaluate, "--predictions", "predictions.jsonl", "other.jsonl", "--topics", "topics.tsv"),
+        *("--answers", "answers.jsonl", "--baseline", "other"),
+    )
+    assert compared.code == 0, compared.err
+    (line,) = [line for line in compared.out.splitlines() if line.startswith("EM       predictions")]
+    assert line.split()[-3:] == ["1.0000", "1.0000", "0/2/0"]  # p, Holm's, wins and losses
+    assert "+0.0000" in line
+
+
+def test_weights_that_are_not_here_are_fetched_where_that_is_agreed_to(
+    read: Read, titles: TitleReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, bool]] = []
+    monkeypatch.setattr(command, "lacks_weights", lambda name: True)
+    monkeypatch.setattr(command, "ensure_weights", lambda name, yes: asked.append((name, yes)))
+    assert read("--run", "run.trec", "--yes").code == 0
+    assert asked == [("smollm2-135m", True)]
+
+
 def test_without_a_run_the_index_is_searched(
     read: Read, titles: TitleReader, stubbed: object, tiny_index: Path
 ) -> None:

@@ -18,7 +18,7 @@ from seal_ir.reproduce.plan import imported, make_plan
 from seal_ir.reproduce.readers import with_reader
 from seal_ir.reproduce.reading import read_spec
 from seal_ir.reproduce.spec import TableSpec
-from tests.helpers.commands import Runner, assert_fault
+from tests.helpers.commands import ROOT, Runner, assert_fault
 from tests.helpers.tables import arguments, row, two, write_data, write_table
 
 ANSWERED = 'measures = ["AnswerAccuracy@1"]'
@@ -175,3 +175,13 @@ def test_figures_are_those_of_the_answers(
         line.split("  ")[0]: line.split()[-1] for line in done.out.splitlines() if line.startswith("The")
     }
     assert shown == {"The good": "1.000", "The half": "0.500"}
+
+
+@pytest.mark.parametrize(("name", "n_runs", "sets"), [("demo", 8, 1), ("default", 7, 2), ("nq", 7, 1)])
+def test_the_tables_of_this_repository_can_be_read(tmp_path: Path, name: str, n_runs: int, sets: int) -> None:
+    """Every row with a run, on every set of its own; the paper's parts of a set take the whole's answers."""
+    before = read_spec(ROOT / "eval" / f"{name}.toml", tmp_path, Places.from_environment())
+    spec = with_reader(before, "prompt", tmp_path)
+    assert len(spec.steps) - len(before.steps) == n_runs * sets
+    assert all(topics.measures[-1] == "EM" for topics in spec.topics)
+    assert all(set(row.predictions) == set(row.runs) for row in spec.rows)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,8 +16,10 @@ from seal_ir.arrays import Floats
 from seal_ir.errors import InputError, ModelError
 from seal_ir.lm.protocols import Prompt
 from seal_ir.read.citing import citations
+from seal_ir.read.prompt import loading
 from seal_ir.read.prompt.fitting import fitted
 from seal_ir.read.prompt.greedy import write
+from seal_ir.read.prompt.loading import text_ends
 from seal_ir.read.prompt.reader import PromptReader
 from seal_ir.read.prompt.template import DEFAULT_TEMPLATE, Template, one_line
 from seal_ir.read.records import Answer, Citation, Context
@@ -124,6 +128,30 @@ def test_probabilities_that_are_no_numbers_are_refused() -> None:
     model = _Broken(TOKENIZER.n_vocabulary)
     with pytest.raises(ModelError, match="^question 'who': token 1 of its answer: .* not numbers"):
         write(model, [Prompt((5,))], ENDS, 5, [None], not_yet, ["who"])
+
+
+# loading
+
+
+@pytest.mark.parametrize(
+    ("generation", "own", "eos"), [(None, 2, {2}), ([2, 7], 3, {2, 7}), (None, None, set())]
+)
+def test_answers_end_where_the_model_ends_texts_and_at_line_breaks(
+    generation: object, own: object, eos: set[int]
+) -> None:
+    network = SimpleNamespace(
+        generation_config=SimpleNamespace(eos_token_id=generation), config=SimpleNamespace(eos_token_id=own)
+    )
+    ends = set(text_ends(network, TOKENIZER))
+    assert ends == eos | {*TOKENIZER.encode("\n"), *TOKENIZER.encode("\r")}
+
+
+def test_an_encoder_decoder_model_is_refused(monkeypatch: pytest.MonkeyPatch, llama: Path) -> None:
+    network = SimpleNamespace(config=SimpleNamespace(is_encoder_decoder=True))
+    network.to = lambda place: network
+    monkeypatch.setattr(loading, "load_network", lambda files, dtype: network)
+    with pytest.raises(ModelError, match="is an encoder-decoder model; the prompt reader needs a causal one"):
+        loading.load_prompt_reader(str(llama))
 
 
 # reading
