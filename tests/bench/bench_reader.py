@@ -1,13 +1,14 @@
 """The memory and the time that a Fusion-in-Decoder reader takes for one question with many passages.
 
 `python tests/bench/bench_reader.py [--size small] [--contexts 100] [--passage-tokens 250] [--answer-tokens 8]
-[--dtype float32] [--device cpu] [--threads 1] [--only NAME] [--output FILE]`. Weights are random, by the
-sizes of T5 small, base and large; passages are random tokens, each as long as it may be. Each way runs in a
-process of its own:
+[--encoder-layers N] [--dtype float32] [--device cpu] [--threads 1] [--only NAME] [--output FILE]`. Weights
+are random, by the sizes of T5 small, base and large; passages are random tokens, each as long as it may be.
+Each way runs in a process of its own:
 
 - `chunks`: as the product reads: passages in chunks, the decoder without keys and values of passages;
-- `keys`: in chunks, and the decoder keeps keys and values of passages, as transformers does;
-- `whole`: all passages at once, and keys and values.
+- `whole`: all passages at once, the decoder as before;
+- `chunks-keys`: in chunks, and the decoder keeps keys and values of passages, as transformers does;
+- `whole-keys`: all passages at once, and keys and values.
 
 One line a way: the weights, what is taken before reading and at the most while reading in MiB (resident
 memory; on a GPU what torch took there), and seconds. All ways must write the same answer.
@@ -38,7 +39,12 @@ SIZES = {
     "base": {"d_model": 768, "d_kv": 64, "d_ff": 3072, "num_layers": 12, "num_heads": 12},
     "large": {"d_model": 1024, "d_kv": 64, "d_ff": 4096, "num_layers": 24, "num_heads": 16},
 }
-WAYS = {"chunks": (CHUNK_TOKENS, False), "keys": (CHUNK_TOKENS, True), "whole": (1 << 60, True)}
+WAYS = {  # tokens that are encoded together, and whether keys and values are kept
+    "chunks": (CHUNK_TOKENS, False),
+    "whole": (1 << 60, False),
+    "chunks-keys": (CHUNK_TOKENS, True),
+    "whole-keys": (1 << 60, True),
+}
 TOKENIZER = '{"added_tokens": [], "model": {"type": "WordLevel", "unk_token": "a", "vocab": {"a": 0}}}'
 MIB = 1 << 20
 
@@ -50,6 +56,7 @@ def main() -> None:
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--contexts", type=int, default=100)
     parser.add_argument("--passage-tokens", type=int, default=250)
+    parser.add_argument("--encoder-layers", type=int, help="fewer, as each one's values go in turn")
     parser.add_argument("--answer-tokens", type=int, default=8)
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--device", default="cpu")
@@ -92,6 +99,7 @@ def measured(args: argparse.Namespace) -> dict[str, Any]:
     torch.set_default_dtype(getattr(torch, args.dtype))
     network = kind(config).to(args.device)
     torch.set_default_dtype(torch.float32)
+    network.encoder.block = network.encoder.block[: args.encoder_layers]
     chunk_tokens, keep_keys = WAYS[args.one]
     description = FidDescription(args.passage_tokens, args.answer_tokens)
     parts = Parts(TextTokenizer(TOKENIZER), description, (0,), 1)

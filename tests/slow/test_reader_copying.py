@@ -12,11 +12,10 @@ from tests.helpers import copying
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Can't initialize NVML")]
 N_PASSAGES, N_TESTED = 3, 200
-# By chance: one in twenty codes, or one in three passages.
-LEAST = 0.9
+LEAST = 0.8  # T5 came to 0.93, BART to 1; by chance one in three passages, or one in twenty codes
 
 
-@pytest.mark.parametrize(("kind", "steps", "rate"), [("t5", 250, "3e-3"), ("bart", 350, "2e-3")])
+@pytest.mark.parametrize(("kind", "steps", "rate"), [("t5", 400, "2e-3"), ("bart", 350, "2e-3")])
 def test_pairs_that_were_no_answer_in_training_are_copied(
     tmp_path: Path, kind: str, steps: int, rate: str
 ) -> None:
@@ -34,8 +33,9 @@ def test_pairs_that_were_no_answer_in_training_are_copied(
             assert main(["fit", *words]) == 0
         reader = load_fid_reader(str(start if step == "before" else output), device="cpu")
         found = reader.read([one.question for one in asked], [copying.contexts(one) for one in asked])
-        right = sum(one.answer == answer.text for one, answer in zip(asked, found, strict=True))
-        accuracies.append(right / N_TESTED)
+        right = [answer for one, answer in zip(asked, found, strict=True) if one.answer == answer.text]
+        accuracies.append(len(right) / N_TESTED)
+        assert all(answer.citations for answer in right)
     print(f"{kind}: {accuracies[0]:.3f} before, {accuracies[1]:.3f} after {steps} steps")
     assert accuracies[0] < 0.1
     assert accuracies[1] >= LEAST

@@ -187,7 +187,7 @@ def test_a_folder_is_loaded_and_answers(folders: dict[str, Path], kind: str, dty
     assert not made.keeps_keys
     found = made.read(QUESTIONS, WANTED)
     assert len(found) == 4
-    assert all(answer.citations == () and "\n" not in answer.text for answer in found)
+    assert all("\n" not in answer.text for answer in found)
     assert made.parts.description.passage_tokens == (128 if kind == "bart" else 250)
     assert made.parts.start == ((2, 0) if kind == "bart" else (0,))
 

@@ -48,8 +48,17 @@ def fit(call: Runner, task: Path) -> Fit:
     def run(output: Path, *options: object, **changes: Path) -> Result:
         files = {"run": task / "run.trec", "topics": task / "topics.jsonl", "answers": task / "answers.jsonl"}
         files |= {"index": task / "index", "model": task / "t5"} | changes
-        files = ("run.trec", "topics.jsonl", "answers.jsonl", "index")
+        named = [word for name, path in files.items() for word in (f"--{name}", path)]
+        return call(main, "fit", *named, "--output", output, *FAST, *options)
 
+    return run
+
+
+@pytest.fixture(scope="module")
+def trained(task: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of six steps with a checkpoint at each third; tests must not change it."""
+    output = tmp_path_factory.mktemp("trained") / "out"
+    files = ("run.trec", "topics.jsonl", "answers.jsonl", "index")
     words = [str(word) for file in files for word in (f"--{file.split('.')[0]}", task / file)]
     rest = ("--model", task / "t5", "--output", output, *FAST, "--steps", 6, "--save-steps", 3)
     assert main(["fit", *words, *(str(word) for word in (*rest, "--eval-steps", 3))]) == 0
@@ -139,11 +148,8 @@ def test_the_bias_of_an_old_checkpoint_is_trained_further(fit: Fit, task: Path, 
     shutil.copy(task / "t5" / "tokenizer.json", start)
     old = FidDescription(passage_tokens=20, affixes=False, cross_attention_bias=True)
     (start / "fid.json").write_text(old.to_json(), encoding="utf-8")
-    assert_fault(
-        fit(tmp_path / "out", "--steps", 3, "--lora", 2, model=start),
-        2,
-        "holds its cross_attention_bias; leave out",
-    )
+    refused = fit(tmp_path / "out", "--steps", 3, "--lora", 2, model=start)
+    assert_fault(refused, 2, "no adapter holds its cross_attention_bias; leave out --lora")
     result = fit(tmp_path / "out", "--steps", 3, "--eval-steps", 3, model=start)
     assert result.code == 0, result.err
     assert not torch.equal(weights(tmp_path / "out")[BIAS], weights(start)[BIAS])
@@ -204,6 +210,8 @@ def test_files_that_cannot_be_trained_on(
             2,
             "--answers 'demo-2': no such file, and none belong to",
         ),
+        (("--index", "nowhere-1"), 2, "nowhere-1"),
+        (("--index", "no/where"), 1, "no/where"),
         (("--resume",), 2, "has no checkpoint to go on from; leave out --resume"),
     ],
 )

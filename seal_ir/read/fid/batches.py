@@ -50,10 +50,9 @@ class Material:
 
     def batch(self, chosen: Sequence[tuple[FitQuestion, str]]) -> Batch:
         """Questions, each with one of its answers, as tensors; see `collate`."""
-        description = self._parts.description
         rows = [self._inputs(question.text, self._passages.read(question.passages)) for question, _ in chosen]
-        width = description.passage_tokens if description.cross_attention_bias else None
-        return collate(rows, [self._target(answer) for _, answer in chosen], self._parts.start, width)
+        targets = [self._target(answer) for _, answer in chosen]
+        return collate(rows, targets, self._parts.start, self._parts.description.width)
 
     def _target(self, answer: str) -> Tokens:
         written = self._parts.tokenizer.encode(answer)[: self._parts.description.answer_tokens - 1]

@@ -43,6 +43,11 @@ class FidDescription:
             if not isinstance(getattr(self, name), bool):
                 raise UsageError(f"{name} is {shown(getattr(self, name))}; it must be true or false")
 
+    @property
+    def width(self) -> int | None:
+        """Places of each input where the decoder attends; None for as many as it has tokens. See `fuse`."""
+        return self.passage_tokens if self.cross_attention_bias else None
+
     def to_json(self) -> str:
         """The text of a `fid.json`."""
         return json_file(asdict(self))

@@ -11,6 +11,7 @@ from transformers import GenerationConfig
 from seal_ir.lm.device import chosen_device, chosen_dtype
 from seal_ir.lm.load import load_network
 from seal_ir.lm.protocols import Tokens
+from seal_ir.read.citing import citations
 from seal_ir.read.fid.attention import use_state_attention
 from seal_ir.read.fid.encoding import InputEncoder
 from seal_ir.read.fid.fusion import CHUNK_TOKENS, fuse
@@ -63,7 +64,9 @@ class FidReader:
         self._special = frozenset((*known, parts.end, *parts.start))
 
     def read(self, questions: Sequence[str], contexts: Sequence[Sequence[Context]]) -> list[Answer]:
-        """The answers to questions; a question without passages is asked alone.
+        """The answers to questions, with the places where they stand in the passages.
+
+        A question without passages is asked alone.
 
         Args:
             questions: their texts.
@@ -76,7 +79,8 @@ class FidReader:
         answers: list[Answer] = [Answer("")] * len(inputs)
         for group in self._groups(inputs):
             for i, tokens in zip(group, self.write([inputs[i] for i in group]), strict=True):
-                answers[i] = Answer(self._text(tokens))
+                text = self._text(tokens)
+                answers[i] = Answer(text, citations(text, contexts[i]))
         return answers
 
     @torch.inference_mode()
@@ -86,9 +90,8 @@ class FidReader:
         Args:
             inputs: of each question, one for each passage.
         """
-        description, start = self.parts.description, self.parts.start
-        width = description.passage_tokens if description.cross_attention_bias else None
-        fused = fuse(self.network, inputs, self._chunk_tokens, width)
+        start = self.parts.start
+        fused = fuse(self.network, inputs, self._chunk_tokens, self.parts.description.width)
         begun = torch.tensor([start] * len(inputs), device=self.network.device)
         written = self.network.generate(**fused.outputs(), decoder_input_ids=begun)
         return [self._until_end(row[len(start) :]) for row in written.tolist()]
@@ -102,7 +105,8 @@ class FidReader:
 
     def _groups(self, inputs: Sequence[Sequence[Tokens]]) -> Iterator[list[int]]:
         """Numbers of questions of about one size, as many as have a padded size within bounds."""
-        sizes = [sum(map(len, rows)) for rows in inputs]
+        width = self.parts.description.width
+        sizes = [sum(width or len(row) for row in rows) for rows in inputs]
         group: list[int] = []
         for i in sorted(range(len(inputs)), key=sizes.__getitem__):
             if group and sizes[i] * (len(group) + 1) > self._fused_tokens:
