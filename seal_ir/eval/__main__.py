@@ -12,7 +12,15 @@ from seal_ir.errors import UsageError
 from seal_ir.eval.answers import REGEX, TOKENS
 from seal_ir.eval.comparisons import find_result, with_statistics, write_deltas
 from seal_ir.eval.evaluation import EvalOptions, evaluate
-from seal_ir.eval.measures import ANSWER_DEFAULTS, QRELS_DEFAULTS, Column, need_answers, parse_measures
+from seal_ir.eval.measures import (
+    ANSWER_DEFAULTS,
+    PREDICTION_DEFAULTS,
+    QRELS_DEFAULTS,
+    Column,
+    need_answers,
+    need_passages,
+    parse_measures,
+)
 from seal_ir.eval.per_topic import check_rows_path, write_per_topic
 from seal_ir.eval.questions import Sources, find_sources, load_questions
 from seal_ir.eval.significance import Resampling
@@ -29,18 +37,27 @@ from seal_ir.formats.runs.others import has_texts
 
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
-        prog="python -m seal_ir.eval", description="Measure runs, whosever they are, over all topics."
+        prog="python -m seal_ir.eval", description="Measure runs and written answers over all topics."
     )
     add = parser.add_argument
-    add("--run", nargs="+", type=Path, required=True, help="one or more runs; one row each")
+    add("--run", nargs="+", type=Path, help="one or more runs, whosever they are; one row each")
+    add(
+        "--predictions",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="answers that the systems wrote: one file a run, in the runs' order, or files without runs",
+    )
     add("--topics", help="file or name, such as nq-test or demo; what is measured on")
     add("--qrels", help="judgements: file or name of topics; default: those that belong to --topics")
     add("--answers", help="answers: file or name of topics; default: those that belong to --topics")
     add(
         "--measures",
         nargs="+",
-        help="ir_measures' names (Success@1 Rprec nDCG@10), trec_eval's (map ndcg_cut.10), AnswerAccuracy@k;"
-        f" default: {' '.join(ANSWER_DEFAULTS)} with answers, {' '.join(QRELS_DEFAULTS)} with judgements",
+        help="ir_measures' names (Success@1 Rprec nDCG@10), trec_eval's (map ndcg_cut.10), AnswerAccuracy@k,"
+        " KILT's (KiltRprec KiltEM), of written answers EM F1 RougeL AC;"
+        f" default: {' '.join(ANSWER_DEFAULTS)} with answers, {' '.join(QRELS_DEFAULTS)} with judgements,"
+        f" {' '.join(PREDICTION_DEFAULTS)} with --predictions",
     )
     add = parser.add_argument_group("where passages are, for answers").add_argument
     add("--index", help="index that was searched, ours (directory or name) or Lucene's, for AnswerAccuracy@k")
@@ -88,7 +105,7 @@ def main(arguments: list[str]) -> int:
         args.answers,
         args.qrels,
         places,
-        need_answers=can_look if requested is None else need_answers(requested),
+        need_answers=can_look or bool(args.predictions) if requested is None else need_answers(requested),
     )
     columns = requested or _default_columns(args, sources, can_look)
     table = _measured(args, sources, columns, places)
@@ -100,7 +117,7 @@ def main(arguments: list[str]) -> int:
     if args.per_topic is not None:
         write_per_topic(args.per_topic, per_topic)
     _tell(table)
-    if requested is None and not can_look and not args.max_passage:
+    if requested is None and args.run and not can_look and not args.max_passage:
         print(
             "AnswerAccuracy@k is left out: no --index and no --input to read passages from", file=sys.stderr
         )
@@ -115,18 +132,26 @@ def main(arguments: list[str]) -> int:
 def _measured(args: argparse.Namespace, sources: Sources, columns: Sequence[Column], places: Places) -> Table:
     """The runs on all topics."""
     delimiter = args.max_passage_delimiter if args.max_passage else None
-    needs_answers = need_answers(columns)
-    if needs_answers and not _can_look(args) and delimiter is None and sources.answers is not None:
+    needs_texts = need_passages(columns)
+    if needs_texts and not _can_look(args) and delimiter is None and sources.answers is not None:
         raise UsageError(
             "AnswerAccuracy@k needs the passages; name them with --index, or with --collection and --input"
         )
     matching = REGEX if args.regex else TOKENS
     questions = load_questions(sources, columns, delimiter, matching)
-    texts = _texts(args, places) if needs_answers else None
-    return evaluate(args.run, questions, columns, texts, EvalOptions(matching, delimiter))
+    texts = _texts(args, places) if needs_texts else None
+    options = EvalOptions(matching, delimiter)
+    return evaluate(args.run or args.predictions, questions, columns, texts, options, args.predictions)
 
 
 def _check_options(args: argparse.Namespace) -> None:
+    if args.run is None and args.predictions is None:
+        raise UsageError("nothing to measure; name one or more files with --run, --predictions or both")
+    if args.run and args.predictions and len(args.run) != len(args.predictions):
+        raise UsageError(
+            f"--predictions names {len(args.predictions)} files and --run {len(args.run)}; give one a run, in"
+            " the same order"
+        )
     if args.topics is None and args.qrels is None and args.answers is None:
         raise UsageError("nothing to measure against; give --topics, --qrels or --answers")
     if args.index is not None and args.input is not None:
@@ -141,12 +166,19 @@ def _check_options(args: argparse.Namespace) -> None:
 
 
 def _default_columns(args: argparse.Namespace, sources: Sources, can_look: bool) -> list[Column]:
-    """Accuracy where answers and passages are at hand, hits and R-precision where judgements are."""
+    """Accuracy where answers and passages are at hand, hits and R-precision where judgements are.
+
+    Exact match and F1 where answers were written.
+    """
     names: list[str] = []
-    if sources.answers is not None and not args.max_passage and (can_look or args.answers is not None):
+    written = args.predictions is not None and sources.answers is not None
+    asked = can_look or (args.answers is not None and not written)
+    if args.run and sources.answers is not None and not args.max_passage and asked:
         names += ANSWER_DEFAULTS
-    if sources.qrels is not None:
+    if args.run and sources.qrels is not None:
         names += QRELS_DEFAULTS
+    if written:
+        names += PREDICTION_DEFAULTS
     if not names:
         raise UsageError(
             "nothing to measure: these topics have no judgements, and no answers with passages to look in;"
@@ -157,7 +189,9 @@ def _default_columns(args: argparse.Namespace, sources: Sources, can_look: bool)
 
 def _can_look(args: argparse.Namespace) -> bool:
     """Whether passages can be looked into: they are named, or all runs bring their texts."""
-    return args.index is not None or args.input is not None or all(map(has_texts, args.run))
+    return (
+        args.index is not None or args.input is not None or (bool(args.run) and all(map(has_texts, args.run)))
+    )
 
 
 def _texts(args: argparse.Namespace, places: Places) -> Texts | None:

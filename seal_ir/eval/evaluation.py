@@ -7,12 +7,15 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from seal_ir.errors import InputError, UsageError
+from seal_ir.eval.answer_measures import answer_values
 from seal_ir.eval.answers import TOKENS, Matching, first_ranks
-from seal_ir.eval.measures import Column, aggregate, judged_values
+from seal_ir.eval.measures import Column, aggregate, judged_values, need_qrels
 from seal_ir.eval.questions import Questions
-from seal_ir.eval.rankings import Coverage, Rankings, cover, read_with_texts, system_names
+from seal_ir.eval.rankings import Coverage, Rankings, cover, system_names
+from seal_ir.eval.systems import System, check_answers, read_system
 from seal_ir.eval.tables import Result, Table
 from seal_ir.eval.texts import Texts, bodies_of
 from seal_ir.formats.io.files import shown
@@ -40,46 +43,53 @@ class EvalOptions:
 DEFAULTS = EvalOptions()
 
 
+class _Measured(NamedTuple):
+    """Of one system: its topics, its values, and of rankings as much as is looked into for answers."""
+
+    coverage: Coverage
+    values: Values
+    heads: Rankings
+    bodies: Mapping[str, str]
+    in_run: frozenset[str]
+
+
 def evaluate(
     paths: Sequence[Path],
     questions: Questions,
     columns: Sequence[Column],
     texts: Texts | None = None,
     options: EvalOptions = DEFAULTS,
+    predictions: Sequence[Path | None] | None = None,
 ) -> Table:
     """The table of the runs in their order; `texts` are needed for AnswerAccuracy@k only.
 
     Answers are looked for in the texts that a run brings, and in `texts` for passages without one.
 
+    Args:
+        paths: runs, or predictions where no measure looks at a ranking.
+        questions: with what the measures need.
+        columns: the measures.
+        texts: bodies of passages.
+        options: how to measure.
+        predictions: what each system answered, for measures of written answers; None (also for one of them)
+            where that is in the run itself.
+
     Raises:
-        UsageError: a measure lacks its answers, texts or judgements, or answers are asked of pages.
-        InputError: a run breaks its format, has none of the topics, or has passages that `texts` lacks.
+        UsageError: a measure lacks its answers, texts, judgements or predictions, or answers are asked of
+            pages.
+        InputError: a file breaks its format, has none of the topics, or has passages that `texts` lacks.
     """
-    brought = texts is None and bool(paths) and all(map(has_texts, paths))
+    brought = texts is None and _depth(columns) > 0 and bool(paths) and all(map(has_texts, paths))
     check(questions, columns, texts, options, brought=brought)
-    depth = max((column.cutoff or 0 for column in columns), default=0)
-    qrels = questions.qrels if any(column.judged for column in columns) else None
-    coverages: list[Coverage] = []
-    values: list[Values] = []
-    heads: list[Rankings] = []
-    bodies: list[Mapping[str, str]] = []
-    in_run: list[frozenset[str]] = []
-    for path in paths:  # one run at a time is in memory whole
-        rankings, own = read_with_texts(path, options.delimiter, questions.asked)
-        in_run.append(frozenset(rankings))
-        coverages.append(cover(path, rankings, questions.topics, qrels, answers=depth > 0))
-        _warn_shallow(path, rankings, columns)
-        values.append(
-            {column.name: _judged_values(column, questions, rankings) for column in columns if column.judged}
-        )
-        answered = questions.answers or {}
-        heads.append({qid: docids[:depth] for qid, docids in rankings.items() if depth and qid in answered})
-        looked_at = {docid for docids in heads[-1].values() for docid in docids}
-        bodies.append({docid: body for docid, body in own.items() if docid in looked_at})
-    if depth:
-        found_bodies = _with_bodies(heads, bodies, texts)
-        _add_accuracy(values, heads, questions, columns, found_bodies, options.matching)
-    names = system_names(paths)
+    measured = [
+        _measured(path, answers, questions, columns, options)  # one run at a time is in memory whole
+        for path, answers in zip(paths, predictions or [None] * len(paths), strict=True)
+    ]
+    values = [found.values for found in measured]
+    if _depth(columns):
+        heads = [found.heads for found in measured]
+        bodies = _all_bodies(heads, [found.bodies for found in measured], texts)
+        _add_accuracy(values, heads, questions, columns, bodies, options.matching)
     return Table(
         questions=questions,
         columns=tuple(columns),
@@ -87,17 +97,48 @@ def evaluate(
             Result(
                 name,
                 path,
-                coverage,
-                {column.name: aggregate(column, found[column.name].values()) for column in columns},
-                {column.name: found[column.name] for column in columns},
-                with_results,
+                found.coverage,
+                {column.name: aggregate(column, found.values[column.name].values()) for column in columns},
+                {column.name: found.values[column.name] for column in columns},
+                found.in_run,
             )
-            for name, path, coverage, found, with_results in zip(
-                names, paths, coverages, values, in_run, strict=True
-            )
+            for name, path, found in zip(system_names(paths), paths, measured, strict=True)
         ),
-        matching=options.matching.name if depth else None,
+        matching=options.matching.name if _depth(columns) else None,
         delimiter=options.delimiter,
+    )
+
+
+def _depth(columns: Sequence[Column]) -> int:
+    """How many passages of a topic are looked into; 0 where none are."""
+    return max((column.cutoff or 0 for column in columns), default=0)
+
+
+def _measured(
+    path: Path,
+    predictions: Path | None,
+    questions: Questions,
+    columns: Sequence[Column],
+    options: EvalOptions,
+) -> _Measured:
+    """A system's output with its figures, but for AnswerAccuracy@k."""
+    system = read_system(path, predictions, columns, options.delimiter, questions.asked)
+    depth, ranked = _depth(columns), any(column.ranked for column in columns)
+    if any(column.written for column in columns):
+        check_answers(predictions or path, system.answers, questions.topics)
+    covered = system.rankings if ranked else dict.fromkeys(system.answers, list[str]())
+    qrels = questions.qrels if need_qrels(columns) else None
+    coverage = cover(path, covered, questions.topics, qrels, answers=depth > 0)
+    _warn_shallow(path, system.rankings, columns)
+    answered = questions.answers or {}
+    heads = {qid: docids[:depth] for qid, docids in system.rankings.items() if depth and qid in answered}
+    looked_at = {docid for docids in heads.values() for docid in docids}
+    return _Measured(
+        coverage,
+        {column.name: _values(column, questions, system) for column in columns if column.cutoff is None},
+        heads,
+        {docid: body for docid, body in system.bodies.items() if docid in looked_at},
+        system.topics,
     )
 
 
@@ -114,15 +155,18 @@ def _warn_shallow(path: Path, rankings: Rankings, columns: Sequence[Column]) -> 
         )
 
 
-def _judged_values(column: Column, questions: Questions, rankings: Rankings) -> dict[str, float]:
-    """The measure for every judged topic."""
+def _values(column: Column, questions: Questions, system: System) -> dict[str, float]:
+    """The measure for every judged topic; one of written answers for every topic."""
+    rankings, sets = system.rankings, questions.evidence or {}
+    if column.written is not None:
+        golds = questions.golds or {}
+        return answer_values(column.written, system.answers, golds, questions.topics, rankings, sets)
     if column.evidence is None:
         return judged_values(column, questions.qrels or {}, rankings)
-    sets = questions.evidence or {}
     return {qid: column.evidence(rankings.get(qid, ()), sets[qid]) for qid in sets}
 
 
-def _with_bodies(
+def _all_bodies(
     heads: Sequence[Rankings], own: Sequence[Mapping[str, str]], texts: Texts | None
 ) -> list[Mapping[str, str]]:
     """The bodies of each run's passages: its own, and those of the passages that it brings none of."""
@@ -173,16 +217,19 @@ def check(
     if not columns:
         raise UsageError("no measures; name some, such as Success@1 or AnswerAccuracy@20")
     for column in columns:
-        if column.judged:
-            if questions.qrels is None:
-                raise UsageError(f"{column.name} needs judgements; name them with --qrels")
-            if column.evidence is not None and questions.evidence is None:
-                raise UsageError(f"{column.name} needs KILT's gold file, with its sets of pages, as --qrels")
-        elif options.delimiter is not None:
-            raise UsageError(f"{column.name} looks for answers in passages; leave out --max-passage")
-        elif questions.answers is None:
+        if (column.judged or column.by_sets) and questions.qrels is None:
+            raise UsageError(f"{column.name} needs judgements; name them with --qrels")
+        if column.by_sets and questions.evidence is None:
+            raise UsageError(f"{column.name} needs KILT's gold file, with its sets of pages, as --qrels")
+        if column.written is not None and questions.golds is None:
             raise UsageError(f"{column.name} needs answers; name them with --answers")
-        elif texts is None and not brought:
+        if column.cutoff is None:
+            continue
+        if options.delimiter is not None:
+            raise UsageError(f"{column.name} looks for answers in passages; leave out --max-passage")
+        if questions.answers is None:
+            raise UsageError(f"{column.name} needs answers; name them with --answers")
+        if texts is None and not brought:
             raise UsageError(
                 f"{column.name} needs the passages; name them with --index, or with --collection and --input"
             )

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from seal_ir.errors import InputError
 from seal_ir.eval.answers import TOKENS, Matching, usable
 from seal_ir.eval.evidence import EvidenceSets
-from seal_ir.eval.measures import Column, need_answers
+from seal_ir.eval.measures import Column, need_answers, need_passages, need_qrels
 from seal_ir.formats.io.files import is_file, listed, shown
 from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.formats.kilt import read_provenance
@@ -33,9 +33,10 @@ class Questions:
     Attributes:
         label: how tables call them.
         topics: ids of all of them; accuracy is over these.
-        answers: answers of those topics that have some; None when no measure needs them.
+        answers: answers to look for, of those topics that have some; None when no measure needs them.
         qrels: grades of the judged topics, over which the other measures are; None as above.
         evidence: KILT's sets of pages of the judged topics; None where the judgements are not KILT's.
+        golds: answers to compare written ones with, of those topics that have some; None as above.
         asked: what the topics ask, as far as that is known; runs of others are told apart by it.
     """
 
@@ -44,6 +45,7 @@ class Questions:
     answers: Mapping[str, Sequence[str]] | None = None
     qrels: Mapping[str, Mapping[str, int]] | None = None
     evidence: Mapping[str, EvidenceSets] | None = None
+    golds: Mapping[str, Sequence[str]] | None = None
     asked: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
@@ -98,7 +100,7 @@ def load_questions(
     """
     asked = dict(read_topics(sources.topics)) if sources.topics else {}
     given = list(asked) or None
-    needs_answers, needs_qrels = need_answers(columns), any(column.judged for column in columns)
+    needs_answers, needs_qrels = need_answers(columns), need_qrels(columns)
     all_answers = read_answers(sources.answers) if needs_answers and sources.answers else None
     grades = read_qrels(sources.qrels) if needs_qrels and sources.qrels else None
     for path, found in ((sources.answers, all_answers), (sources.qrels, grades)):
@@ -113,8 +115,10 @@ def load_questions(
         grades = fold_qrels(grades, delimiter)
     if all_answers is not None:
         _of_topics(sources.answers, "answers", topics, all_answers)
-    texts = None
-    if all_answers is not None:
+    golds = texts = None
+    if all_answers is not None and any(column.written for column in columns):
+        golds = _golds(sources.answers, topics, all_answers)
+    if all_answers is not None and need_passages(columns):
         found_answers = usable(all_answers, topics, matching)
         texts = found_answers.answers
         if not texts:
@@ -123,9 +127,32 @@ def load_questions(
             )
         for warning in found_answers.warnings():
             logger.warning("%s: %s", sources.answers, warning)
-    by_sets = any(column.evidence is not None for column in columns)
+    by_sets = any(column.by_sets for column in columns)
     sets = _evidence(sources.qrels, grades, delimiter) if by_sets and grades and sources.qrels else None
-    return Questions(sources.label, topics, texts, grades, sets, asked)
+    return Questions(sources.label, topics, texts, grades, sets, golds, asked)
+
+
+def _golds(
+    path: Path | None, topics: Sequence[str], answers: Mapping[str, Sequence[str]]
+) -> dict[str, Sequence[str]]:
+    """The answers that are not blank, of the topics that have some; a warning counts the others."""
+    found: dict[str, Sequence[str]] = {
+        qid: golds for qid in topics if (golds := [gold for gold in answers.get(qid, ()) if gold.strip()])
+    }
+    if not found:
+        raise InputError(
+            f"{path}: no topic has an answer to compare with; every measure of answers would be 0"
+        )
+    without = [qid for qid in topics if qid not in found]
+    if without:
+        logger.warning(
+            "%s: %d of %d topics have no answer to compare with, and count as 0: topics %s",
+            path,
+            len(without),
+            len(topics),
+            listed(without),
+        )
+    return found
 
 
 def _evidence(path: Path, judged: Iterable[str], delimiter: str | None) -> dict[str, EvidenceSets] | None:

@@ -9,7 +9,7 @@ from seal_ir.errors import InputError
 from seal_ir.eval.answers import TOKENS
 from seal_ir.eval.comparisons import find_result, with_statistics, write_deltas
 from seal_ir.eval.evaluation import EvalOptions, evaluate
-from seal_ir.eval.measures import Column, need_answers, parse_measures
+from seal_ir.eval.measures import Column, need_answers, need_passages, need_qrels, parse_measures
 from seal_ir.eval.questions import Questions, find_sources, load_questions
 from seal_ir.eval.significance import Resampling
 from seal_ir.eval.tables import Comparison, Interval, Result, Table
@@ -160,18 +160,17 @@ def _columns(spec: TableSpec, topics: Topics) -> list[Column]:
         ours = [column.name for column in parse_measures([name])]
         if ours != [name]:
             raise InputError(f"table {spec.name}: measure {name} of {topics.name}: write {' '.join(ours)}")
-    if need_answers(columns) and not spec.index:
+    if need_passages(columns) and not spec.index:
         raise InputError(f"table {spec.name}: 'index' is missing; AnswerAccuracy@k looks into its passages")
     return columns
 
 
 def _questions(topics: Topics, columns: Sequence[Column], places: Places) -> Questions:
     """The topics that were written, with the answers and judgements that the measures need."""
-    needs_qrels = any(column.judged for column in columns)
     sources = find_sources(
         str(topics.file),
         topics.answers or topics.source if need_answers(columns) else None,
-        topics.qrels or topics.source if needs_qrels else None,
+        topics.qrels or topics.source if need_qrels(columns) else None,
         places,
         need_answers=False,
     )

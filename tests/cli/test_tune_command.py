@@ -294,6 +294,7 @@ def edit(path: Path, old: str, new: str) -> None:
         (["--output", "{folder}"], 2, "is a folder"),
         (["--output", "/proc/none/tuned.toml"], 2, "/proc/none/tuned.toml"),
         (["--folds", "1"], 2, "--folds is 1; it must be at least 2"),
+        (["--measures", "EM"], 2, "EM is of written answers; tune on a measure of rankings"),
         (["--folds", "15"], 2, "--folds 15: there are only 14 topics to divide"),
         (["--folds", "14", "--measures", "nDCG@10"], 2, "--folds 14: there are only 13 topics to divide"),
         (

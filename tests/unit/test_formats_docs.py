@@ -10,6 +10,7 @@ from seal_ir.formats.runs.others import read_ranked
 from seal_ir.formats.runs.shapes import PASSAGE_FORMATS, Asked
 from seal_ir.formats.runs.trec import OUTPUT_FORMATS, RunWriter, read_qrels, read_run
 from seal_ir.formats.topics.answers import read_answers
+from seal_ir.formats.topics.predictions import read_predictions
 from seal_ir.formats.topics.reading import TOPICS_FORMATS, detect_format, read_topics
 from seal_ir.records import Hit
 from tests.helpers.passages import MONT_BLANC, write
@@ -60,6 +61,13 @@ def test_answers_and_qrels(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert read_qrels(tmp_path / "trec") == {"30_1": {"12#0": 1}, "30_2": {"12#1": 2}}
     assert read_qrels(tmp_path / "kilt") == {"30_1": {"12": 1}, "30_2": {"34": 1, "56": 1}}
+
+
+def test_predictions(tmp_path: Path) -> None:
+    for name, text in examples("predictions").items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert read_predictions(tmp_path / "jsonl") == {"30_1": "Mont Blanc", "30_2": ""}
+    assert read_predictions(tmp_path / "kilt") == {"30_1": "Mont Blanc"}
 
 
 def test_runs(tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from seal_ir.errors import InputError
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.json_records import ID_KEYS, JsonRecord
@@ -64,7 +66,7 @@ def read_ranked(path: Path, asked: Mapping[str, str] | None = None) -> RankedRun
     path = rereadable(path)
     if not is_json_run(path):
         return RankedRun({qid: trec_order(entries) for qid, entries in read_run(path).items()}, {})
-    if _is_kilt(path):
+    if is_kilt_run(path):
         guesses = read_guesses(path)
         return RankedRun(
             {qid: [(page, -float(n)) for n, page in enumerate(pages)] for qid, pages in guesses.items()}, {}
@@ -84,21 +86,30 @@ def is_json_run(path: Path) -> bool:
 def has_texts(path: Path) -> bool:
     """Whether a run brings the texts of its passages: its first passage has one.
 
+    Faults are not told here but where the run is read.
+
     Raises:
-        InputError: as `read_ranked`.
+        InputError: the file cannot be read.
     """
     path = rereadable(path)
-    if not is_json_run(path) or _is_kilt(path):
+    if not is_json_run(path):
         return False
-    for record in _records(path):
-        for passage in record.passages:
-            context = context_of(passage)
+    with suppress(InputError):
+        if not is_kilt_run(path):
+            passages = (passage for record in _records(path) for passage in record.passages)
+            context = context_of(next(passages, None))
             return isinstance(context, Context) and context.text is not None
     return False
 
 
-def _is_kilt(path: Path) -> bool:
-    """Whether the first record is a datapoint: an output that is a list, or an input and no passages."""
+def is_kilt_run(path: Path) -> bool:
+    """Whether the first record is KILT's datapoint: an output that is a list, or an input and no passages.
+
+    Raises:
+        InputError: the file cannot be read, or begins as JSON and is none.
+    """
+    if not is_json_run(path):
+        return False
     first = next((value for _, value in iter_values(path)), None)
     if not isinstance(first, dict):
         return False
