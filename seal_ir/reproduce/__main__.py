@@ -15,6 +15,7 @@ from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce import explained, plots, recorded, writing
 from seal_ir.reproduce.figures import Measured, check_questions, measure, write_topics
 from seal_ir.reproduce.layout import lacking
+from seal_ir.reproduce.outputs import with_outputs
 from seal_ir.reproduce.pages import insert, read_page, write_pages
 from seal_ir.reproduce.plan import Plan, check_reached, chosen, imported, make_plan
 from seal_ir.reproduce.reading import read_spec
@@ -82,7 +83,7 @@ def main(arguments: list[str]) -> int:
     is_part = bool(args.systems or args.run)
     for path in [*(page.file for page in spec.pages if not is_part), *filter(None, [args.into])]:
         read_page(path, spec.name)
-    spec = chosen(imported(spec, args.run), args.systems or ["*"])
+    spec = chosen(imported(with_outputs(spec), args.run), args.systems or ["*"])
     plan = make_plan(spec, places.cache)
     for topics in plan.topics:
         write_topics(topics, places)

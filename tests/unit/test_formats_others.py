@@ -95,6 +95,17 @@ def test_runs_of_our_own_formats_come_without_texts(tmp_path: Path) -> None:
     assert not has_texts(kilt)
 
 
+def test_passages_without_ids_are_called_by_their_texts(tmp_path: Path) -> None:
+    """Fusion-in-Decoder's files have titles and texts only."""
+    contexts = [{"title": "T", "text": "x"}, {"title": "T", "text": "y"}, {"title": "T", "text": "x"}]
+    path = written(tmp_path / "run", [{"question": "q", "ctxs": contexts}])
+    run = read_ranked(path)
+    (first, _), (second, _) = run.rankings["0"]
+    assert first != second
+    assert run.texts == {first: ("T", "x"), second: ("T", "y")}
+    assert has_texts(path)
+
+
 def test_order_counts_not_scores_and_the_first_of_two(tmp_path: Path) -> None:
     contexts = [{"id": 1, "score": 1}, {"id": 2, "score": 5}, {"id": 1, "score": 9}, {"id": 3}]
     path = written(tmp_path / "run", [{"question": "q", "ctxs": contexts}])
@@ -132,7 +143,10 @@ def test_without_topics_a_record_is_called_by_its_id_or_its_position(tmp_path: P
     ("value", "told"),
     [
         ([{"question": "q", "answers": []}], ":1: no list of passages (its keys: 'question, answers')"),
-        ([{"question": "q", "ctxs": [{"title": "T"}]}], ":1: a passage has no id (its keys: 'title')"),
+        (
+            [{"question": "q", "ctxs": [{"title": "T"}]}],
+            ":1: a passage has neither id nor text (its keys: 'title')",
+        ),
         ([{"question": "q", "ctxs": [{"id": "a b"}]}], ':1: "id" has white space'),
         ([{"question": "q", "ctxs": [{"id": True}]}], ':1: "id" is True; it must be a string'),
         ([{"question": "q", "ctxs": ["d1"]}], ":1: a JSON object is needed, seen 'd1'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from hashlib import sha256
 from typing import NamedTuple
 
 from seal_ir.formats.io.files import is_text, shown
@@ -18,7 +19,7 @@ class Context(NamedTuple):
     """A passage.
 
     Attributes:
-        docid: its id.
+        docid: its id; where it has none, as in Fusion-in-Decoder's files, one made of its text.
         score: None where it has none.
         title: "" for none.
         text: without the title; None where the file has no text.
@@ -37,22 +38,28 @@ def context_of(value: object) -> Context | Malformed:
         return record
     parts = _parts(record)
     docid = next((found for part in parts if (found := identifier(part, _IDS)) is not None), None)
-    if docid is None:
-        keys = shown(", ".join(record))
-        return Malformed(f'a passage has no id (its keys: {keys}); write it under "id"')
     if isinstance(docid, Malformed):
         return docid
     score = _score(next((part["score"] for part in parts if "score" in part), None))
     if isinstance(score, Malformed):
         return score
     named = [(name, text) for part in parts for name in _TEXTS if isinstance(text := part.get(name), str)]
-    if not named:
+    if not named and docid is not None:
         return Context(docid, score, "", None)
+    if not named:
+        keys = shown(", ".join(record))
+        return Malformed(f'a passage has neither id nor text (its keys: {keys}); write them as "id", "text"')
     titles = (title for part in parts if isinstance(title := part.get("title"), str))
     title, text = _split(*named[0], next(titles, None))
     if not is_text(title) or not is_text(text):
-        return Malformed(f"passage {shown(docid)} has half a surrogate pair; mend the \\u escape")
-    return Context(docid, score, title, text)
+        return Malformed("a passage has half a surrogate pair; mend the \\u escape")
+    return Context(docid or _named(title, text), score, title, text)
+
+
+def _named(title: str, text: str) -> str:
+    """An id for a passage without one: equal for equal passages, and no collection's own."""
+    contents = f"{title}\n{text}"
+    return f"text-{sha256(contents.encode()).hexdigest()[:16]}"
 
 
 def _parts(record: JsonRecord) -> list[JsonRecord]:
