@@ -150,6 +150,23 @@ def test_several_presets_and_a_stream(
     assert len(found(tmp_path / "all.lm.jsonl", "langchain")[0]) == 2
 
 
+def test_the_slow_path_has_the_same_keys(
+    call: Runner, tiny_index: Path, topics: Path, tmp_path: Path
+) -> None:
+    """`published` is `intersective` as a baseline for benchmarks."""
+    more = ["--output-format", "passages", "--preset"]
+    slow, fast = (
+        loaded(searched(call, tiny_index, topics, tmp_path / name, *more, name), "passages")
+        for name in ("published", "intersective")
+    )
+    for one, other in zip(slow, fast, strict=True):
+        for a, b in zip(one["passages"], other["passages"], strict=True):
+            assert (a["docid"], a["text"]) == (b["docid"], b["text"])
+            assert a["score"] == pytest.approx(b["score"])
+            texts = ({(key["kind"], key["text"]) for key in passage["keys"]} for passage in (a, b))
+            assert len(set(map(frozenset, texts))) == 1
+
+
 def test_a_search_that_fails_leaves_no_passages(
     call: Runner, tiny_index: Path, topics: Path, tmp_path: Path, stubbed: Stubbed
 ) -> None:
