@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "train convert": "make a model of a checkpoint of the published system",
         "convert nq320k": "make a collection, topics and judgements of Natural Questions",
         "convert overlap": "find the topics that overlap with training questions",
+        "convert run": "write a run of any system in another format",
         "reproduce": "make the runs of a table of systems, measure and print them",
         "baselines.bm25": "search with BM25, by Lucene",
         "baselines.gensim_bm25": "search with BM25, by gensim",

@@ -24,6 +24,7 @@ from seal_ir.formats.runs.pages import first_hits, fold_hits
 from seal_ir.formats.runs.passages import PassageWriter
 from seal_ir.formats.runs.shapes import PASSAGE_FORMATS
 from seal_ir.formats.runs.trec import RunWriter
+from seal_ir.formats.topics.answers import answers_of_topics
 from seal_ir.formats.topics.reading import datapoint_inputs, read_topics
 from seal_ir.rank.weights import weigh
 from seal_ir.records import Hit, Query, QueryKeys, Ranked
@@ -38,7 +39,7 @@ from seal_ir.search.options import (
     outputs_of,
     parsed,
 )
-from seal_ir.search.passages import answers_of_topics, asked_topics, numbered, passages_of
+from seal_ir.search.passages import asked_topics, numbered, passages_of
 from seal_ir.search.pipeline import Decode, QueryPipeline
 from seal_ir.search.ray_options import opened_of
 from seal_ir.search.stored import StoredKeys

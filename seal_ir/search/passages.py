@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from seal_ir.config import RankConfig
 from seal_ir.errors import InputError
 from seal_ir.eval.answers import holds_answer
 from seal_ir.explanation.keys import ranked_keys
-from seal_ir.formats.io.files import is_file
-from seal_ir.formats.io.resolve import Places, resolve_answers
 from seal_ir.formats.runs.shapes import Asked, Passage
-from seal_ir.formats.topics.answers import read_answers
 from seal_ir.index.reader import Index
 from seal_ir.records import Hit, Query, Ranked
 
@@ -32,27 +28,6 @@ def asked_topics(queries: Sequence[Query], answers: Mapping[str, Sequence[str]])
 def _holds(answers: Sequence[str], text: str) -> bool:
     """Whether a text holds one of the answers, by DPR's rule."""
     return holds_answer(text, answers)
-
-
-def answers_of_topics(name: str, path: Path, topics_format: str, places: Places) -> dict[str, list[str]]:
-    """The answers that belong to topics by name, or stand in their file; none where there are none.
-
-    Args:
-        name: what `--topics` names.
-        path: their file.
-        topics_format: of the file.
-        places: where answers of names are looked up.
-
-    Raises:
-        InputError: the answers of a name cannot be read.
-    """
-    if not is_file(Path(name)):
-        found = resolve_answers(name, places)
-        return {} if found is None else read_answers(found)
-    try:
-        return read_answers(path, topics_format)
-    except InputError:  # topics without answers; as topics they have been read
-        return {}
 
 
 def numbered(index: Index, hits: Sequence[Hit]) -> list[Hit]:
