@@ -15,7 +15,7 @@ import ir_measures
 from ir_measures import DefaultPipeline
 
 from seal_ir.errors import UsageError
-from seal_ir.eval.answer_measures import AnswerMeasure, answer_measure
+from seal_ir.eval.answer_measures import AnswerMeasure, answer_measure, check_rouge, rouge_l
 from seal_ir.eval.evidence import EvidenceMeasure, evidence_measure
 from seal_ir.formats.io.files import shown
 
@@ -162,6 +162,8 @@ def _parsed(name: str) -> list[Column]:
         return [Column(name, name, evidence=kilt)]
     written = answer_measure(name)
     if written is not None:
+        if written.score is rouge_l:
+            check_rouge()  # told before anything is read
         return [Column(name, written.label, written=written)]
     of_trec_eval = _trec_eval_measures(name)
     if of_trec_eval:

@@ -91,10 +91,11 @@ def provenance_qrels(path: Path) -> dict[str, dict[str, int]]:
     return {qid: {page: 1 for pages in outputs for page in pages} for qid, outputs in gold.items() if outputs}
 
 
-def datapoint(qid: str, text: str, pages: Sequence[str]) -> str:
-    """One line of a KILT run, without its end: the pages in their order, their ids as strings."""
+def datapoint(qid: str, text: str, pages: Sequence[str], answer: str | None = None) -> str:
+    """One line of a KILT run, without its end: an answer, and the pages in their order, ids as strings."""
     provenance = [{"wikipedia_id": page} for page in pages]
-    record = {"id": qid, "input": text, "output": [{"provenance": provenance}]}
+    output = {"provenance": provenance} if answer is None else {"answer": answer, "provenance": provenance}
+    record = {"id": qid, "input": text, "output": [output]}
     return json_line(record)
 
 

@@ -108,7 +108,12 @@ def make_plan(spec: TableSpec, cache: Path) -> Plan:
             run = row.runs[topics.name]
             if not (is_file(run) and has_texts(run)):
                 ends += _answer_steps(spec, topics, graph.makers, cache)
-            needs = graph.unmet_of(ends, topics.needs if maker is not None or topics.within else ())
+            own = (
+                topics.needs
+                if maker is not None
+                else [need for need in topics.needs if need.file is not None]
+            )
+            needs = graph.unmet_of(ends, own)  # a run of another system needs the set's files, and no more
             if needs:
                 lacks.append(Lack(row.system, topics.name, needs, graph.commands(ends)))
             else:

@@ -192,7 +192,7 @@ def made_up(draw: random.Random) -> list[Record]:
     """Several answers and sets, outputs with one of the two only, topics without any."""
     words = ["Paris", "the", "U.S.", "café", "a", "1953.", "ice-cream", "of", "Ω", "an", "«x»", "man"]
     gold = []
-    for number in range(300):
+    for number in range(150):
         outputs = []
         for _ in range(draw.randint(1, 4)):
             output: Record = {}

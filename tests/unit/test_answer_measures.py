@@ -19,6 +19,7 @@ from seal_ir.eval.answer_measures import (
     normalized,
     rouge_l,
 )
+from seal_ir.eval.measures import parse_measures
 
 needs_rouge = pytest.mark.skipif(find_spec("rouge") is None, reason="rouge is not installed (extra `kilt`)")
 
@@ -96,6 +97,7 @@ def test_rouge_l_of_sentences_longer_than_the_stack() -> None:
 
 
 def test_rouge_l_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told when it is asked for; the other measures need nothing."""
     found = builtins.__import__
 
     def without(name: str, *arguments: Any, **options: Any) -> Any:
@@ -106,6 +108,10 @@ def test_rouge_l_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(UsageError, match=r"RougeL needs the package rouge .*pip install 'seal-ir\[kilt\]'"):
         rouge_l("x", ["x"])
+    for name in ("RougeL", "KiltRougeL"):
+        with pytest.raises(UsageError, match=rf"--measures: '{name}': RougeL needs the package rouge"):
+            parse_measures([name])
+    assert len(parse_measures(["EM", "KiltF1", "AC"])) == 3
 
 
 def test_names() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.baselines.pseudo_queries.choosing import QuestionCounts, kept
-from seal_ir.baselines.rewriting import check_output, write_again
+from seal_ir.baselines.rewriting import write_again
 from seal_ir.baselines.run_command import add_collection_options, collection_of
 from seal_ir.command import CommandParser, Progress, add_batch_size, add_threads, check_options, run
 from seal_ir.decode.prompts import CutQueries
@@ -18,6 +18,7 @@ from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections.collection import Collection, read_ids
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.outputs import is_stream
+from seal_ir.formats.io.packed import check_packed
 from seal_ir.formats.io.resolve import Places, resolve_qrels, resolve_topics
 from seal_ir.formats.topics.questions import (
     Known,
@@ -129,7 +130,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.include_ids and not args.model:
         raise UsageError("--include-ids is for --model; known questions go to all documents")
     check_options(args, per_document=1, batch_size=1, seed=0, threads=1)
-    check_output(args.output)
+    check_packed(args.output)
     if not args.exclude:
         sys.stderr.write("no --exclude: questions of a test set among these would leak into the index\n")
 
