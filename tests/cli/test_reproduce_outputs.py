@@ -125,6 +125,18 @@ def test_parts_of_a_set_have_its_file_and_their_own_needs(call: Runner, tmp_path
     assert [line.split() for line in done.out.splitlines() if line.startswith("X ")][-1] == ["X", "0.000"]
 
 
+def test_files_of_a_set_that_are_not_there_are_told(call: Runner, tmp_path: Path, data: Path) -> None:
+    """Not what its steps need besides, such as a package."""
+    need = '[need.gold]\nwhat = "the gold file"\nfile = "{data}/topics/two.tsv"\nget = "wget it"\n'
+    text = two(topics='needs = ["gold", "no_such_package"]') + need + row("X", IMPORT)
+    dpr(data / "others" / "two.json", who="d1", where="d1")
+    done = call(main, *arguments(tmp_path, text, "--systems", "X"))
+    assert cells(done, "X") == ["0.500", "0.500"]
+    (data / "topics" / "two.tsv").unlink()
+    done = call(main, *arguments(tmp_path, text, "--systems", "X"))
+    assert_fault(done, 1, "not made here: X: the gold file; the gold file: wget it")
+
+
 def kilt(qid: str, answer: str, *pages: str) -> dict[str, Any]:
     output = {"answer": answer, "provenance": [{"wikipedia_id": page} for page in pages]}
     return {"id": qid, "input": qid, "output": [output]}
