@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "train convert": "make a model of a checkpoint of the published system",
         "convert nq320k": "make a collection, topics and judgements of Natural Questions",
         "convert overlap": "find the topics that overlap with training questions",
+        "convert run": "write a run of any system in another format",
         "convert passages": "write the passages of a collection's documents as a collection",
         "convert kilt-passages": "put passages for pages into KILT's gold files",
         "convert kilt-questions": "put TriviaQA's questions into KILT's files",

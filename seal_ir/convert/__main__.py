@@ -1,4 +1,4 @@
-"""`python -m seal_ir.convert`: files of ours out of published data, and KILT's out of ours."""
+"""`python -m seal_ir.convert`: files of ours out of others', and KILT's out of ours."""
 
 from __future__ import annotations
 
@@ -14,16 +14,24 @@ from seal_ir.convert.kilt_questions import write_questions
 from seal_ir.convert.nq320k import convert
 from seal_ir.convert.overlap import read_overlap, write_splits
 from seal_ir.convert.passages import write_passage_collection
+from seal_ir.convert.runs import NEED_TOPICS, convert_run
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection, ReadOptions, collection_kinds
 from seal_ir.formats.collections.splitting import Split
+from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.outputs import check_several
 from seal_ir.formats.io.resolve import Places, resolve_topics
+from seal_ir.formats.runs.shapes import PASSAGE_FORMATS
+from seal_ir.formats.runs.trec import OUTPUT_FORMATS
+from seal_ir.formats.topics.answers import answers_of_topics
+from seal_ir.formats.topics.reading import TOPICS_FORMATS, datapoint_inputs, read_topics
+from seal_ir.records import Query
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
-        prog="python -m seal_ir.convert", description="Make files of ours out of published data."
+        prog="python -m seal_ir.convert",
+        description="Make files of ours out of published data, or out of runs.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     nq320k = commands.add_parser(
@@ -56,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--split", default="words:100", help="words:N or words:N:OVERLAP, as in seal_ir.index (%(default)s)")
     add("--output", type=Path, required=True, help="file to write: .jsonl or .jsonl.gz")
     _add_kilt(commands)
+    _add_run(commands.add_parser("run", help="a run of any system, in another format"))
     return parser
 
 
@@ -85,6 +94,21 @@ def _add_kilt(commands: Any) -> None:
     add("--output", type=Path, required=True, help="file to write")
 
 
+def _add_run(run: argparse.ArgumentParser) -> None:
+    run.set_defaults(command=_run)
+    add = run.add_argument
+    add("--run", type=Path, required=True, help="TREC's, KILT's, DPR's or another of docs/formats.md")
+    add("--output", type=Path, required=True, help="file to write, or -")
+    formats = (*OUTPUT_FORMATS, *PASSAGE_FORMATS)
+    add("--output-format", default="trec", choices=formats, help="(%(default)s)")
+    add("--topics", help="file or name; default: those of the run, where the format holds no questions")
+    add("--topics-format", default="auto", choices=TOPICS_FORMATS, help="auto looks into the file")
+    told = "with --input: where texts are read that the run brings none of"
+    add("--collection", default="JsonCollection", help=f"{told}: {', '.join(collection_kinds())}")
+    add("--input", type=Path, help="the collection: file or folder")
+    add("--tag", default="converted", help="sixth column of a TREC run (%(default)s)")
+
+
 def main(arguments: list[str]) -> int:
     """Make the files; 0 when they are there."""
     args = _parser().parse_args(arguments)
@@ -104,6 +128,29 @@ def _overlap(args: argparse.Namespace) -> None:
     counts = write_splits(annotations, args.output)
     told = ", ".join(f"{label.replace('_', ' ')} {count:,}" for label, count in counts.items())
     _tell(f"{len(annotations):,} questions: {told}")
+
+
+def _run(args: argparse.Namespace) -> None:
+    if args.topics is None and args.output_format in NEED_TOPICS:
+        raise UsageError(f"--output-format {args.output_format} holds the questions; give --topics")
+    topics, answers = None, {}
+    if args.topics is not None:
+        places = Places.from_environment()
+        path = resolve_topics(args.topics, places)
+        topics = read_topics(path, args.topics_format)
+        if args.output_format == "kilt":  # which repeats inputs with their marks
+            inputs = datapoint_inputs(path, topics, args.topics_format)
+            topics = [Query(query.id, inputs[query.id]) for query in topics]
+        if args.output_format in PASSAGE_FORMATS:
+            answers = answers_of_topics(args.topics, path, args.topics_format, places)
+    texts = None if args.input is None else (args.collection, rereadable(args.input))
+    done = convert_run(
+        args.run, args.output, args.output_format, topics, texts, answers=answers, tag=args.tag
+    )
+    _tell(
+        f"{done.topics:,} topics, {done.without:,} of them without results;"
+        f" {done.unknown:,} topics of the run are left out"
+    )
 
 
 def _passages(args: argparse.Namespace) -> None:

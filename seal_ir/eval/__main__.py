@@ -32,6 +32,7 @@ from seal_ir.formats.collections.collection import collection_kinds
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.outputs import STDOUT
 from seal_ir.formats.io.resolve import Places
+from seal_ir.formats.runs.others import has_texts
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -39,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m seal_ir.eval", description="Measure runs and written answers over all topics."
     )
     add = parser.add_argument
-    add("--run", nargs="+", type=Path, help="one or more runs, TREC's or KILT's; one row each")
+    add("--run", nargs="+", type=Path, help="one or more runs, whosever they are; one row each")
     add(
         "--predictions",
         nargs="+",
@@ -102,15 +103,15 @@ def main(arguments: list[str]) -> int:
     resampling = Resampling(permutations=args.permutations, seed=args.seed)
     requested = parse_measures(args.measures) if args.measures else None
     places = Places.from_environment()
-    has_texts = args.index is not None or args.input is not None
+    can_look = _can_look(args)
     sources = find_sources(
         args.topics,
         args.answers,
         args.qrels,
         places,
-        need_answers=has_texts or bool(args.predictions) if requested is None else need_answers(requested),
+        need_answers=can_look or bool(args.predictions) if requested is None else need_answers(requested),
     )
-    columns = requested or _default_columns(args, sources, has_texts)
+    columns = requested or _default_columns(args, sources, can_look)
     table = _measured(args, sources, columns, places)
     per_topic = table
     table = averaged(table, args.average)
@@ -120,7 +121,7 @@ def main(arguments: list[str]) -> int:
     if args.per_topic is not None:
         write_per_topic(args.per_topic, per_topic)
     _tell(table)
-    if requested is None and args.run and not has_texts and not args.max_passage:
+    if requested is None and args.run and not can_look and not args.max_passage:
         print(
             "AnswerAccuracy@k is left out: no --index and no --input to read passages from", file=sys.stderr
         )
@@ -134,16 +135,15 @@ def main(arguments: list[str]) -> int:
 
 def _measured(args: argparse.Namespace, sources: Sources, columns: Sequence[Column], places: Places) -> Table:
     """The runs on all topics."""
-    has_texts = args.index is not None or args.input is not None
     delimiter = args.max_passage_delimiter if args.max_passage else None
     needs_texts = need_passages(columns)
-    if needs_texts and not has_texts and delimiter is None and sources.answers is not None:
+    if needs_texts and not _can_look(args) and delimiter is None and sources.answers is not None:
         raise UsageError(
             "AnswerAccuracy@k needs the passages; name them with --index, or with --collection and --input"
         )
     matching = REGEX if args.regex else TOKENS
     questions = load_questions(sources, columns, delimiter, matching)
-    texts = _texts(args, places) if needs_texts and has_texts else None
+    texts = _texts(args, places) if needs_texts else None
     options = EvalOptions(matching, delimiter)
     return evaluate(args.run or args.predictions, questions, columns, texts, options, args.predictions)
 
@@ -169,14 +169,14 @@ def _check_options(args: argparse.Namespace) -> None:
             check_rows_path(path, option)
 
 
-def _default_columns(args: argparse.Namespace, sources: Sources, has_texts: bool) -> list[Column]:
+def _default_columns(args: argparse.Namespace, sources: Sources, can_look: bool) -> list[Column]:
     """Accuracy where answers and passages are at hand, hits and R-precision where judgements are.
 
     Exact match and F1 where answers were written.
     """
     names: list[str] = []
     written = args.predictions is not None and sources.answers is not None
-    asked = has_texts or (args.answers is not None and not written)
+    asked = can_look or (args.answers is not None and not written)
     if args.run and sources.answers is not None and not args.max_passage and asked:
         names += ANSWER_DEFAULTS
     if args.run and sources.qrels is not None:
@@ -191,10 +191,17 @@ def _default_columns(args: argparse.Namespace, sources: Sources, has_texts: bool
     return parse_measures(names)
 
 
-def _texts(args: argparse.Namespace, places: Places) -> Texts:
+def _can_look(args: argparse.Namespace) -> bool:
+    """Whether passages can be looked into: they are named, or all runs bring their texts."""
+    return (
+        args.index is not None or args.input is not None or (bool(args.run) and all(map(has_texts, args.run)))
+    )
+
+
+def _texts(args: argparse.Namespace, places: Places) -> Texts | None:
     if args.index is not None:
         return searched_texts(args.index, places)
-    return collection_texts(args.collection, args.input)
+    return None if args.input is None else collection_texts(args.collection, args.input)
 
 
 def _with_statistics(table: Table, args: argparse.Namespace, options: Resampling) -> Table:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from seal_ir.errors import UsageError
+from seal_ir.errors import InputError, UsageError
 from seal_ir.eval.answer_measures import answer_values
 from seal_ir.eval.answers import TOKENS, Matching, first_ranks
 from seal_ir.eval.measures import Column, aggregate, judged_values, need_qrels
@@ -17,6 +18,8 @@ from seal_ir.eval.rankings import Coverage, Rankings, cover, system_names
 from seal_ir.eval.systems import System, check_answers, read_system
 from seal_ir.eval.tables import Result, Table
 from seal_ir.eval.texts import Texts, bodies_of
+from seal_ir.formats.io.files import shown
+from seal_ir.formats.runs.others import has_texts
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +49,7 @@ class _Measured(NamedTuple):
     coverage: Coverage
     values: Values
     heads: Rankings
+    bodies: Mapping[str, str]
     in_run: frozenset[str]
 
 
@@ -58,6 +62,8 @@ def evaluate(
     predictions: Sequence[Path | None] | None = None,
 ) -> Table:
     """The table of the runs in their order; `texts` are needed for AnswerAccuracy@k only.
+
+    Answers are looked for in the texts that a run brings, and in `texts` for passages without one.
 
     Args:
         paths: runs, or predictions where no measure looks at a ranking.
@@ -73,15 +79,17 @@ def evaluate(
             pages.
         InputError: a file breaks its format, has none of the topics, or has passages that `texts` lacks.
     """
-    check(questions, columns, texts, options)
+    brought = texts is None and _depth(columns) > 0 and bool(paths) and all(map(has_texts, paths))
+    check(questions, columns, texts, options, brought=brought)
     measured = [
         _measured(path, answers, questions, columns, options)  # one run at a time is in memory whole
         for path, answers in zip(paths, predictions or [None] * len(paths), strict=True)
     ]
     values = [found.values for found in measured]
-    if texts is not None and _depth(columns):
+    if _depth(columns):
         heads = [found.heads for found in measured]
-        _add_accuracy(values, heads, questions, columns, texts, options.matching)
+        bodies = _all_bodies(heads, [found.bodies for found in measured], texts)
+        _add_accuracy(values, heads, questions, columns, bodies, options.matching)
     return Table(
         questions=questions,
         columns=tuple(columns),
@@ -114,7 +122,7 @@ def _measured(
     options: EvalOptions,
 ) -> _Measured:
     """A system's output with its figures, but for AnswerAccuracy@k."""
-    system = read_system(path, predictions, columns, options.delimiter)
+    system = read_system(path, predictions, columns, options.delimiter, questions.asked)
     depth, ranked = _depth(columns), any(column.ranked for column in columns)
     if any(column.written for column in columns):
         check_answers(predictions or path, system.answers, questions.topics)
@@ -123,10 +131,13 @@ def _measured(
     coverage = cover(path, covered, questions.topics, qrels, answers=depth > 0)
     _warn_shallow(path, system.rankings, columns)
     answered = questions.answers or {}
+    heads = {qid: docids[:depth] for qid, docids in system.rankings.items() if depth and qid in answered}
+    looked_at = {docid for docids in heads.values() for docid in docids}
     return _Measured(
         coverage,
         {column.name: _values(column, questions, system) for column in columns if column.cutoff is None},
-        {qid: docids[:depth] for qid, docids in system.rankings.items() if depth and qid in answered},
+        heads,
+        {docid: body for docid, body in system.bodies.items() if docid in looked_at},
         system.topics,
     )
 
@@ -155,18 +166,34 @@ def _values(column: Column, questions: Questions, system: System) -> dict[str, f
     return {qid: column.evidence(rankings.get(qid, ()), sets[qid]) for qid in sets}
 
 
+def _all_bodies(
+    heads: Sequence[Rankings], own: Sequence[Mapping[str, str]], texts: Texts | None
+) -> list[Mapping[str, str]]:
+    """The bodies of each run's passages: its own, and those of the passages that it brings none of."""
+    pairs = zip(heads, own, strict=True)
+    lacking = dict.fromkeys(
+        docid for head, known in pairs for docids in head.values() for docid in docids if docid not in known
+    )
+    if lacking and texts is None:
+        raise InputError(
+            f"{len(lacking)} passages in the runs, such as {shown(next(iter(lacking)))}, have no text there;"
+            " name the index or the collection that was searched"
+        )
+    found = bodies_of(lacking, texts) if texts is not None else {}
+    return [ChainMap(dict(known), found) for known in own]
+
+
 def _add_accuracy(
     values: list[Values],
     heads: list[Rankings],
     questions: Questions,
     columns: Sequence[Column],
-    texts: Texts,
+    bodies: Sequence[Mapping[str, str]],
     matching: Matching,
 ) -> None:
     """Adds AnswerAccuracy@k of every topic, to the values of each run."""
-    bodies = bodies_of((docid for head in heads for docids in head.values() for docid in docids), texts)
-    for found, head in zip(values, heads, strict=True):
-        ranks = first_ranks(head, questions.answers or {}, bodies, matching)
+    for found, head, its in zip(values, heads, bodies, strict=True):
+        ranks = first_ranks(head, questions.answers or {}, its, matching)
         for column in columns:
             if column.cutoff is not None:
                 found[column.name] = {
@@ -174,8 +201,15 @@ def _add_accuracy(
                 }
 
 
-def check(questions: Questions, columns: Sequence[Column], texts: Texts | None, options: EvalOptions) -> None:
-    """Refuse measures that lack their answers, texts or judgements.
+def check(
+    questions: Questions,
+    columns: Sequence[Column],
+    texts: Texts | None,
+    options: EvalOptions,
+    *,
+    brought: bool = False,
+) -> None:
+    """Refuse measures that lack their answers, texts or judgements; `brought`: runs bring their texts.
 
     Raises:
         UsageError: says which, and what to give.
@@ -195,7 +229,7 @@ def check(questions: Questions, columns: Sequence[Column], texts: Texts | None, 
             raise UsageError(f"{column.name} looks for answers in passages; leave out --max-passage")
         if questions.answers is None:
             raise UsageError(f"{column.name} needs answers; name them with --answers")
-        if texts is None:
+        if texts is None and not brought:
             raise UsageError(
                 f"{column.name} needs the passages; name them with --index, or with --collection and --input"
             )

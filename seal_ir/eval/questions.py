@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -37,6 +37,7 @@ class Questions:
         qrels: grades of the judged topics, over which the other measures are; None as above.
         evidence: KILT's sets of pages of the judged topics; None where the judgements are not KILT's.
         golds: answers to compare written ones with, of those topics that have some; None as above.
+        asked: what the topics ask, as far as that is known; runs of others are told apart by it.
     """
 
     label: str
@@ -45,6 +46,7 @@ class Questions:
     qrels: Mapping[str, Mapping[str, int]] | None = None
     evidence: Mapping[str, EvidenceSets] | None = None
     golds: Mapping[str, Sequence[str]] | None = None
+    asked: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 class Sources(NamedTuple):
@@ -96,7 +98,8 @@ def load_questions(
     Raises:
         InputError: a file cannot be read, breaks its format, or has none of the topics.
     """
-    given = [query.id for query in read_topics(sources.topics)] if sources.topics else None
+    asked = dict(read_topics(sources.topics)) if sources.topics else {}
+    given = list(asked) or None
     needs_answers, needs_qrels = need_answers(columns), need_qrels(columns)
     all_answers = read_answers(sources.answers) if needs_answers and sources.answers else None
     grades = read_qrels(sources.qrels) if needs_qrels and sources.qrels else None
@@ -126,7 +129,7 @@ def load_questions(
             logger.warning("%s: %s", sources.answers, warning)
     by_sets = any(column.by_sets for column in columns)
     sets = _evidence(sources.qrels, grades, delimiter) if by_sets and grades and sources.qrels else None
-    return Questions(sources.label, topics, texts, grades, sets, golds)
+    return Questions(sources.label, topics, texts, grades, sets, golds, asked)
 
 
 def _golds(

@@ -9,14 +9,12 @@ from pathlib import Path
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import shown
-from seal_ir.formats.io.inputs import rereadable
-from seal_ir.formats.kilt import read_guesses
+from seal_ir.formats.runs.others import read_ranked
 from seal_ir.formats.runs.pages import fold_docids
-from seal_ir.formats.runs.trec import has_datapoints, read_run, trec_order
 
 logger = logging.getLogger(__name__)
 
-_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".trec", ".txt", ".run", ".tsv", ".jsonl")
+_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".trec", ".txt", ".run", ".tsv", ".jsonl", ".json")
 
 Rankings = dict[str, list[str]]
 Qrels = Mapping[str, Mapping[str, int]]
@@ -52,20 +50,33 @@ class Coverage:
 
 
 def read_rankings(path: Path, delimiter: str | None = None) -> Rankings:
-    """Document ids of each topic of a run, TREC's or KILT's, best first; with a delimiter, page ids.
+    """Document ids of each topic of a run of any format, best first; with a delimiter, page ids.
 
     Raises:
         InputError: the run cannot be read, or breaks its format.
     """
-    path = rereadable(path)
-    if has_datapoints(path):
-        rankings = read_guesses(path)
-    else:
-        run = read_run(path)
-        rankings = {qid: [docid for docid, _ in trec_order(entries)] for qid, entries in run.items()}
+    return read_with_texts(path, delimiter, {})[0]
+
+
+def read_with_texts(
+    path: Path, delimiter: str | None, asked: Mapping[str, str]
+) -> tuple[Rankings, dict[str, str]]:
+    """`read_rankings`, and the bodies of the passages whose texts the run brings.
+
+    Args:
+        path: the run.
+        delimiter: what ends the page in a passage's id; None for passages.
+        asked: questions by topic id, by which runs without our ids are read; see `read_ranked`.
+
+    Raises:
+        InputError: as `read_rankings`.
+    """
+    run = read_ranked(path, asked)
+    bodies = {docid: text for docid, (_, text) in run.texts.items()}
+    rankings = {qid: [docid for docid, _ in entries] for qid, entries in run.rankings.items()}
     if delimiter is None:
-        return rankings
-    return {qid: fold_docids(docids, delimiter) for qid, docids in rankings.items()}
+        return rankings, bodies
+    return {qid: fold_docids(docids, delimiter) for qid, docids in rankings.items()}, bodies
 
 
 def system_names(paths: Sequence[Path]) -> list[str]:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.eval.measures import Column
-from seal_ir.eval.rankings import Rankings, read_rankings
+from seal_ir.eval.rankings import Rankings, read_with_texts
 from seal_ir.formats.io.files import listed, shown
 from seal_ir.formats.io.inputs import rereadable
-from seal_ir.formats.runs.trec import has_datapoints
+from seal_ir.formats.runs.others import is_kilt_run
 from seal_ir.formats.topics.predictions import has_predictions, read_predictions
 
 logger = logging.getLogger(__name__)
@@ -24,10 +24,12 @@ class System(NamedTuple):
     Attributes:
         rankings: document ids of each topic, best first; none for a file of answers only.
         answers: the answer written for each topic; none where no measure needs them.
+        bodies: of the passages whose texts its run brings.
     """
 
     rankings: Rankings
     answers: Mapping[str, str]
+    bodies: Mapping[str, str]
 
     @property
     def topics(self) -> frozenset[str]:
@@ -36,15 +38,20 @@ class System(NamedTuple):
 
 
 def read_system(
-    path: Path, predictions: Path | None, columns: Sequence[Column], delimiter: str | None = None
+    path: Path,
+    predictions: Path | None,
+    columns: Sequence[Column],
+    delimiter: str | None = None,
+    asked: Mapping[str, str] | None = None,
 ) -> System:
     """A system's output, as far as the measures need it.
 
     Args:
-        path: a run of TREC's format or KILT's, or a file of predictions only.
+        path: a run of any format, or a file of predictions only.
         predictions: its answers, where they are not in the run, or where no ranking is needed.
         columns: the measures.
         delimiter: see `read_rankings`.
+        asked: questions by topic id, where they are known; see `read_ranked`.
 
     Raises:
         InputError: a file cannot be read, or breaks its format.
@@ -53,7 +60,7 @@ def read_system(
     written = next((column for column in columns if column.written), None)
     ranked = next((column for column in columns if column.ranked), None)
     if ranked is None and predictions is not None:
-        return System({}, read_predictions(predictions))
+        return System({}, read_predictions(predictions), {})
     path = rereadable(path)
     if has_predictions(path):
         if ranked is not None:
@@ -61,13 +68,13 @@ def read_system(
                 f"{path}: answers without a ranking, which {ranked.name} needs; give the run as --run and"
                 " these as --predictions"
             )
-        return System({}, read_predictions(path))
-    rankings = read_rankings(path, delimiter)
+        return System({}, read_predictions(path), {})
+    rankings, bodies = read_with_texts(path, delimiter, asked or {})
     if written is None:
-        return System(rankings, {})
-    if predictions is None and not has_datapoints(path):
+        return System(rankings, {}, bodies)
+    if predictions is None and not is_kilt_run(path):
         raise UsageError(f"{path}: a run without answers, which {written.name} needs; give --predictions")
-    return System(rankings, read_predictions(predictions or path))
+    return System(rankings, read_predictions(predictions or path), bodies)
 
 
 def check_answers(path: Path, answers: Mapping[str, str], topics: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce import explained, plots, recorded, writing
 from seal_ir.reproduce.figures import Measured, check_questions, measure, write_topics
 from seal_ir.reproduce.layout import lacking
+from seal_ir.reproduce.outputs import with_outputs
 from seal_ir.reproduce.pages import insert, read_page, write_pages
 from seal_ir.reproduce.plan import Plan, check_reached, chosen, imported, make_plan
 from seal_ir.reproduce.readers import with_reader
@@ -89,7 +90,7 @@ def main(arguments: list[str]) -> int:
     is_part = bool(args.systems or args.run or args.reader)
     for path in [*(page.file for page in spec.pages if not is_part), *filter(None, [args.into])]:
         read_page(path, spec.name)
-    spec = chosen(imported(spec, args.run), args.systems or ["*"])
+    spec = chosen(imported(with_outputs(spec), args.run), args.systems or ["*"])
     if args.reader:
         spec = with_reader(spec, args.reader, places.cache)
     plan = make_plan(spec, places.cache)

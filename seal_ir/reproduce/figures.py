@@ -16,6 +16,7 @@ from seal_ir.eval.tables import Comparison, Interval, Result, Table
 from seal_ir.eval.texts import searched_texts
 from seal_ir.formats.io.files import atomic_writer, is_file
 from seal_ir.formats.io.resolve import Places, resolve_topics
+from seal_ir.formats.runs.others import has_texts
 from seal_ir.formats.topics.reading import read_topics
 from seal_ir.reproduce.costs import LABELS, index_gb, search_cost
 from seal_ir.reproduce.spec import Row, TableSpec, Topics
@@ -147,7 +148,8 @@ def _measured(spec: TableSpec, topics: Topics, places: Places, options: Resampli
         return None
     questions = _questions(topics, columns, places)
     delimiter = _PAGE_DELIMITER if topics.pages else None
-    texts = searched_texts(spec.index, places) if questions.answers is not None else None
+    looks = questions.answers is not None and not all(map(has_texts, runs.values()))
+    texts = searched_texts(spec.index, places) if looks else None
     read = [row.predictions.get(topics.name) for row in spec.rows if row.system in runs]
     table = evaluate(list(runs.values()), questions, columns, texts, EvalOptions(TOKENS, delimiter), read)
     named = tuple(replace(result, system=system) for result, system in zip(table.results, runs, strict=True))

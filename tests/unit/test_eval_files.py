@@ -123,8 +123,9 @@ def test_published_cells(name: str, tmp_path: Path) -> None:
         system, _, figures = entry.strip().rpartition(" ")
         expected[system] = [float(figure) for figure in figures.split("/")]
     sets = [topics.name for topics in spec.topics if topics.name not in OVERLAP]
-    assert cells(spec, sets) == expected
-    assert list(cells(spec, sets)) == list(expected)
+    found = {system: figures for system, figures in cells(spec, sets).items() if figures}
+    assert found == expected
+    assert list(found) == list(expected)
     assert spec.source.startswith("Bevilacqua et al., ")
 
 
@@ -137,7 +138,8 @@ def test_published_cells_of_the_overlap_split(tmp_path: Path) -> None:
 
 def test_published_averages_of_kilt_are_those_of_their_cells(tmp_path: Path) -> None:
     spec = spec_of("kilt", tmp_path)
-    for figures in cells(spec, [topics.name for topics in spec.topics]).values():
+    published = filter(None, cells(spec, [topics.name for topics in spec.topics]).values())
+    for figures in published:
         assert sum(figures[:-1]) / 7 == pytest.approx(figures[-1], abs=0.051)
 
 
