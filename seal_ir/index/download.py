@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from seal_ir.command import CommandParser, Progress, confirm, run
-from seal_ir.errors import UsageError
+from seal_ir.errors import UsageError, redacted
 from seal_ir.formats.io.downloads import fetch, unpack
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.manifest import MANIFEST
@@ -33,7 +33,7 @@ def downloaded(entry: IndexEntry, agreed: bool) -> Path:
     if entry.download is None:
         raise UsageError(f"index {entry.name!r} is not published; build it with: {entry.build}")
     size = f"{entry.download.n_bytes / 1e6:,.1f} MB"
-    sys.stderr.write(f"{entry.name}: {size} from {entry.download.url} to {entry.directory}\n")
+    sys.stderr.write(f"{entry.name}: {size} from {redacted(entry.download.url)} to {entry.directory}\n")
     if not agreed:
         what = f"index {entry.name!r}"
         refused = f"{what} was not downloaded"

@@ -44,8 +44,11 @@ class Download:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be fetched or checked."""
-        if urllib.parse.urlsplit(self.url).scheme not in ("http", "https"):
+        address = urllib.parse.urlsplit(self.url)
+        if address.scheme not in ("http", "https"):
             raise InputError(f"{self.url!r} is no address to download from; it must begin with https://")
+        if "@" in address.netloc:
+            raise InputError(f"{self.url}: an address holds no user name and no password; leave them out")
         if not _SHA256.fullmatch(self.sha256) or self.n_bytes < 1:
             raise InputError(f"{self.url}: its sha256 must be 64 digits of 0-9a-f, and its size positive")
 
