@@ -299,8 +299,8 @@ def same_searches(index: Index, fresh: Path, generator: Generator) -> None:
     )
 
 
-TestChangingIndex = ChangingIndex.TestCase
-TestChangingIndex.settings = settings(
+TestD8D9ChangingIndex = ChangingIndex.TestCase
+TestD8D9ChangingIndex.settings = settings(
     examples(30),
     stateful_step_count=20,
     suppress_health_check=list(HealthCheck),
