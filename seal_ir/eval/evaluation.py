@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from seal_ir.errors import UsageError
-from seal_ir.eval.answers import TOKENS, Matching, first_ranks
-from seal_ir.eval.measures import Column, aggregate, judged_values
+from seal_ir.eval.answers import TOKENS, Matching
+from seal_ir.eval.findings import Finding, refuse, tell
+from seal_ir.eval.measures import Column, aggregate
+from seal_ir.eval.measuring import MeasuredRun, measured, qrels_of, with_accuracy
 from seal_ir.eval.questions import Questions
-from seal_ir.eval.rankings import Coverage, Rankings, cover, read_rankings, system_names
+from seal_ir.eval.rankings import system_names
+from seal_ir.eval.sentinel import no_relevant, relevant, unknown_documents
 from seal_ir.eval.tables import Result, Table
-from seal_ir.eval.texts import Texts, bodies_of
-
-logger = logging.getLogger(__name__)
-
-Values = dict[str, dict[str, float]]  # by notation of the measure, then by topic
+from seal_ir.eval.texts import Known, Texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +26,14 @@ class EvalOptions:
         matching: the rule for answers.
         delimiter: fold documents into pages at it before any cut; None measures passages. Judgements
             are folded when they are loaded.
+        strict: refuse figures that something makes doubtful; else it is a warning.
+        least_judged: share of the top k that is to be judged, 0 to 1; None: see `sentinel.unjudged`.
     """
 
     matching: Matching = TOKENS
     delimiter: str | None = None
+    strict: bool = False
+    least_judged: float | None = None
 
 
 DEFAULTS = EvalOptions()
@@ -43,92 +45,53 @@ def evaluate(
     columns: Sequence[Column],
     texts: Texts | None = None,
     options: EvalOptions = DEFAULTS,
+    known: Known | None = None,
 ) -> Table:
-    """The table of the runs in their order; `texts` are needed for AnswerAccuracy@k only.
+    """The table of the runs in their order, with what makes its figures doubtful; that is also logged.
+
+    `texts` are needed for AnswerAccuracy@k only. With `known`, ids that the collection lacks are looked for.
 
     Raises:
         UsageError: a measure lacks its answers, texts or judgements, or answers are asked of pages.
-        InputError: a run breaks its format, has none of the topics, or has passages that `texts` lacks.
+        InputError: a run breaks its format, has none of the topics, or has passages that `texts` lacks; or
+            the options are strict and something is doubtful.
     """
     check(questions, columns, texts, options)
-    depth = max((column.cutoff or 0 for column in columns), default=0)
-    qrels = questions.qrels if any(column.judged for column in columns) else None
-    coverages: list[Coverage] = []
-    values: list[Values] = []
-    heads: list[Rankings] = []
-    in_run: list[frozenset[str]] = []
-    for path in paths:  # one run at a time is in memory whole
-        rankings = read_rankings(path, options.delimiter)
-        in_run.append(frozenset(rankings))
-        coverages.append(cover(path, rankings, questions.topics, qrels, answers=depth > 0))
-        _warn_shallow(path, rankings, columns)
-        values.append(
-            {column.name: _judged_values(column, questions, rankings) for column in columns if column.judged}
-        )
-        answered = questions.answers or {}
-        heads.append({qid: docids[:depth] for qid, docids in rankings.items() if depth and qid in answered})
-    if texts is not None and depth:
-        _add_accuracy(values, heads, questions, columns, texts, options.matching)
-    names = system_names(paths)
+    qrels, answered = qrels_of(questions, columns), any(column.cutoff for column in columns)
+    findings: list[Finding] = []
+    if known is not None and qrels is not None and options.delimiter is None:
+        findings += unknown_documents(f"judgements of {questions.label}", relevant(qrels), known)
+    runs = [  # one run at a time is in memory whole
+        measured(path, questions, columns, options.delimiter, options.least_judged, known) for path in paths
+    ]
+    if texts is not None and answered:
+        runs = with_accuracy(runs, questions, columns, texts, options.matching)
+    results = [_result(name, run, columns) for name, run in zip(system_names(paths), runs, strict=True)]
+    for result, run in zip(results, runs, strict=True):
+        findings += [*run.findings, *no_relevant(result.system, result.coverage)]
+    tell(findings)
+    if options.strict:
+        refuse([*questions.findings, *findings])
     return Table(
         questions=questions,
         columns=tuple(columns),
-        results=tuple(
-            Result(
-                name,
-                path,
-                coverage,
-                {column.name: aggregate(column, found[column.name].values()) for column in columns},
-                {column.name: found[column.name] for column in columns},
-                with_results,
-            )
-            for name, path, coverage, found, with_results in zip(
-                names, paths, coverages, values, in_run, strict=True
-            )
-        ),
-        matching=options.matching.name if depth else None,
+        results=tuple(results),
+        matching=options.matching.name if answered else None,
         delimiter=options.delimiter,
+        findings=(*questions.findings, *findings),
     )
 
 
-def _warn_shallow(path: Path, rankings: Rankings, columns: Sequence[Column]) -> None:
-    """Tells of measures that look deeper than a run goes: they are lower than a deeper run's would be."""
-    longest = max(map(len, rankings.values()), default=0)
-    deeper = [column.name for column in columns if column.depth > longest]
-    if rankings and deeper:
-        logger.warning(
-            "%s: no topic has more than %d results; %s look deeper, where all counts as wrong",
-            path,
-            longest,
-            ", ".join(deeper),
-        )
-
-
-def _judged_values(column: Column, questions: Questions, rankings: Rankings) -> dict[str, float]:
-    """The measure for every judged topic."""
-    if column.evidence is None:
-        return judged_values(column, questions.qrels or {}, rankings)
-    sets = questions.evidence or {}
-    return {qid: column.evidence(rankings.get(qid, ()), sets[qid]) for qid in sets}
-
-
-def _add_accuracy(
-    values: list[Values],
-    heads: list[Rankings],
-    questions: Questions,
-    columns: Sequence[Column],
-    texts: Texts,
-    matching: Matching,
-) -> None:
-    """Adds AnswerAccuracy@k of every topic, to the values of each run."""
-    bodies = bodies_of((docid for head in heads for docids in head.values() for docid in docids), texts)
-    for found, head in zip(values, heads, strict=True):
-        ranks = first_ranks(head, questions.answers or {}, bodies, matching)
-        for column in columns:
-            if column.cutoff is not None:
-                found[column.name] = {
-                    qid: float(qid in ranks and ranks[qid] <= column.cutoff) for qid in questions.topics
-                }
+def _result(name: str, run: MeasuredRun, columns: Sequence[Column]) -> Result:
+    """The figures of a run, under the name of its system."""
+    return Result(
+        name,
+        run.path,
+        run.coverage,
+        {column.name: aggregate(column, run.values[column.name].values()) for column in columns},
+        {column.name: run.values[column.name] for column in columns},
+        run.in_run,
+    )
 
 
 def check(questions: Questions, columns: Sequence[Column], texts: Texts | None, options: EvalOptions) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 from seal_ir.errors import InputError
+from seal_ir.eval.ties import Tie, Ties, tied_places
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.kilt import read_guesses
-from seal_ir.formats.runs.pages import fold_docids
-from seal_ir.formats.runs.trec import has_datapoints, read_run, trec_order
-
-logger = logging.getLogger(__name__)
+from seal_ir.formats.runs.pages import fold_docids, page_of
+from seal_ir.formats.runs.trec import has_datapoints, in_single_precision, read_run, trec_order
 
 _SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".trec", ".txt", ".run", ".tsv", ".jsonl")
 
@@ -51,21 +49,54 @@ class Coverage:
         return "; ".join([*parts, "missing counts as 0", tail])
 
 
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What a run has for its topics.
+
+    Attributes:
+        rankings: documents, or pages, best first.
+        ties: their places with equal scores; KILT's runs have no scores.
+        docids: all documents of the file, never pages.
+        told: what the file itself has wrong, a sentence each.
+    """
+
+    rankings: Rankings
+    ties: Ties
+    docids: Set[str]
+    told: Sequence[str]
+
+
 def read_rankings(path: Path, delimiter: str | None = None) -> Rankings:
     """Document ids of each topic of a run, TREC's or KILT's, best first; with a delimiter, page ids.
 
     Raises:
         InputError: the run cannot be read, or breaks its format.
     """
+    return read_retrieved(path, delimiter).rankings
+
+
+def read_retrieved(path: Path, delimiter: str | None = None) -> Retrieved:
+    """A run's rankings as `read_rankings` has them, and what else the file says; raises as it does."""
     path = rereadable(path)
+    told: list[str] = []
+    ties: dict[str, Sequence[Tie]] = {}
     if has_datapoints(path):
         rankings = read_guesses(path)
     else:
-        run = read_run(path)
-        rankings = {qid: [docid for docid, _ in trec_order(entries)] for qid, entries in run.items()}
-    if delimiter is None:
-        return rankings
-    return {qid: fold_docids(docids, delimiter) for qid, docids in rankings.items()}
+        rankings = {}
+        for qid, entries in read_run(path, told.append).items():
+            ranked = trec_order(entries)
+            rankings[qid] = [docid for docid, _ in ranked]
+            if delimiter is not None:
+                first = {page_of(docid, delimiter): score for docid, score in reversed(ranked)}
+                ranked = [(page, first[page]) for page in fold_docids(rankings[qid], delimiter)]
+            tied = tied_places([in_single_precision(score) for _, score in ranked])
+            if tied:
+                ties[qid] = tied
+    docids = frozenset(docid for found in rankings.values() for docid in found)
+    if delimiter is not None:
+        rankings = {qid: fold_docids(found, delimiter) for qid, found in rankings.items()}
+    return Retrieved(rankings, ties, docids, told)
 
 
 def system_names(paths: Sequence[Path]) -> list[str]:
@@ -79,13 +110,9 @@ def cover(
 ) -> Coverage:
     """The coverage of a run; `qrels` and `answers` are whether measures need them.
 
-    A run without any results is one of a system that found nothing: that is warned of.
-
     Raises:
         InputError: the run has results, but for none of the topics; figures would be zeros that mean nothing.
     """
-    if not rankings:
-        logger.warning("%s: the run is empty; every topic counts as one without results", path)
     in_run = sum(qid in rankings for qid in topics)
     unknown = sum(qid not in (qrels or ()) for qid in rankings.keys() - set(topics))
     if answers and rankings and not in_run:

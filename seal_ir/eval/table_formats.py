@@ -40,6 +40,7 @@ def as_json(table: Table) -> str:
         "delimiter": table.delimiter,
         "average": table.average,
         "versions": versions(),
+        "warnings": [asdict(finding) for finding in table.findings],
         "systems": {
             result.system: {"run": str(result.path), **asdict(result.coverage)} for result in table.results
         },
