@@ -14,6 +14,7 @@ from seal_ir.eval.questions import Questions
 from seal_ir.eval.rankings import Coverage, Qrels, Rankings, Retrieved, cover, read_retrieved
 from seal_ir.eval.texts import Known, Texts, bodies_of
 from seal_ir.eval.ties import Ties, Values, left_open, orders, parted
+from seal_ir.formats.io.files import named
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +66,10 @@ def measured(
     wanted = dict.fromkeys([*(questions.topics if cutoffs else ()), *(qrels or ())])
     asked = {*questions.topics, *(qrels or ())}
     findings = sentinel.run_findings(
-        path, retrieved, wanted, asked, columns, known, are_all=questions.are_all
+        named(path), retrieved, wanted, asked, columns, known, are_all=questions.are_all
     )
     if qrels is not None:
-        findings += sentinel.unjudged(path, rankings, qrels, columns, least_judged)
+        findings += sentinel.unjudged(named(path), rankings, qrels, columns, least_judged)
         findings += _judged_by_ties(path, retrieved, questions, columns, values)
     answered = [qid for qid in rankings if cutoffs and qid in (questions.answers or ())]
     ties = {qid: parted(retrieved.ties.get(qid, ()), cutoffs) for qid in answered}
@@ -130,7 +131,7 @@ def _accuracy_by_ties(
                 lowest[qid] = lo + 1
                 highest[qid] = lo + 1 + sum(not holds(qid, docid) for docid in run.head[qid][lo:hi])
     best, worst = (_accuracy(found, columns, questions.topics) for found in (lowest, highest))
-    return left_open(run.path, columns, best, worst)
+    return left_open(named(run.path), columns, best, worst)
 
 
 def _judged_by_ties(
@@ -153,7 +154,7 @@ def _judged_by_ties(
         }
         for end in (0, 1)
     )
-    return left_open(path, judged, best, worst)
+    return left_open(named(path), judged, best, worst)
 
 
 def _values(column: Column, questions: Questions, rankings: Rankings) -> dict[str, float]:

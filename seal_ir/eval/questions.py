@@ -14,7 +14,7 @@ from seal_ir.eval.evidence import EvidenceSets
 from seal_ir.eval.findings import Finding, tell
 from seal_ir.eval.measures import Column, need_answers
 from seal_ir.eval.sentinel import other_topics, without_relevant
-from seal_ir.formats.io.files import is_file, shown
+from seal_ir.formats.io.files import is_file, named, shown
 from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.formats.kilt import read_provenance
 from seal_ir.formats.runs.pages import fold_docids, fold_qrels
@@ -128,9 +128,9 @@ def load_questions(
 def _judgements(path: Path, grades: Grades, topics: Sequence[str] | None) -> tuple[Grades, list[Finding]]:
     """The judgements of the topics, or all of them, and what is doubtful."""
     if topics is None:
-        return grades, list(without_relevant(path, grades))
+        return grades, list(without_relevant(named(path), grades))
     ours = _of_topics(path, "judgements", topics, grades)
-    return ours, [*other_topics(path, topics, grades), *without_relevant(path, ours)]
+    return ours, [*other_topics(named(path), topics, grades), *without_relevant(named(path), ours)]
 
 
 def _answers(
@@ -141,7 +141,7 @@ def _answers(
     found = usable(answers, topics, matching)
     if not found.answers:
         raise InputError(f"{path}: no topic has an answer to look for; accuracy would be 0 for all")
-    return found.answers, [Finding("answers", f"{path}: {warning}") for warning in found.warnings()]
+    return found.answers, [Finding("answers", f"{named(path)}: {warning}") for warning in found.warnings()]
 
 
 def _evidence(path: Path, judged: Iterable[str], delimiter: str | None) -> dict[str, EvidenceSets] | None:
@@ -175,4 +175,4 @@ def _existing(kind: str, name: str, path: Path | None) -> Path:
 
 
 def _label(name: str) -> str:
-    return Path(name).name
+    return named(Path(name).name)

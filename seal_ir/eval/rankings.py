@@ -8,7 +8,7 @@ from pathlib import Path
 
 from seal_ir.errors import InputError
 from seal_ir.eval.ties import Tie, Ties, tied_places
-from seal_ir.formats.io.files import shown
+from seal_ir.formats.io.files import named, shown
 from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.kilt import read_guesses
 from seal_ir.formats.runs.pages import fold_docids, page_of
@@ -101,8 +101,8 @@ def read_retrieved(path: Path, delimiter: str | None = None) -> Retrieved:
 
 def system_names(paths: Sequence[Path]) -> list[str]:
     """A name for each run: its file's without suffixes where these differ, else its path."""
-    names = [_stem(path.name) for path in paths]
-    return [name if names.count(name) == 1 else str(path) for name, path in zip(names, paths, strict=True)]
+    names = [_stem(named(path.name)) for path in paths]
+    return [name if names.count(name) == 1 else named(path) for name, path in zip(names, paths, strict=True)]
 
 
 def cover(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from pathlib import Path
 
 from seal_ir.eval.findings import Finding
 from seal_ir.eval.measures import Column
@@ -16,23 +15,23 @@ _MOST_JUDGED_DEPTH = 10  # judgements are pooled from the top of rankings
 _LEAST_IN_BOTH = 0.7  # share of the smaller of topics and judged topics
 
 
-def missing_topics(path: Path, rankings: Rankings, wanted: Collection[str]) -> Iterator[Finding]:
+def missing_topics(where: str, rankings: Rankings, wanted: Collection[str]) -> Iterator[Finding]:
     """Of the topics that figures are over, those that the run has no results for."""
     missing = [qid for qid in wanted if qid not in rankings]
     if not rankings:
         yield Finding(
-            "missing-topics", f"{path}: the run is empty; every topic counts as one without results"
+            "missing-topics", f"{where}: the run is empty; every topic counts as one without results"
         )
     elif missing:
         yield Finding(
             "missing-topics",
-            f"{path}: {len(missing)} of {len(wanted)} topics have no results, and count as 0:"
+            f"{where}: {len(missing)} of {len(wanted)} topics have no results, and count as 0:"
             f" topics {listed(missing)}",
         )
 
 
 def unknown_topics(
-    path: Path, rankings: Rankings, known: Collection[str], *, are_all: bool
+    where: str, rankings: Rankings, known: Collection[str], *, are_all: bool
 ) -> Iterator[Finding]:
     """Topics of the run that nothing is asked of.
 
@@ -44,12 +43,12 @@ def unknown_topics(
     if unknown and (are_all or _meet_in_part(rankings.keys(), known)):
         yield Finding(
             "unknown-topics",
-            f"{path}: {len(unknown)} of {len(rankings)} topics of the run are none that figures are over, and"
-            f" are left out: topics {listed(unknown)}",
+            f"{where}: {len(unknown)} of {len(rankings)} topics of the run are none that figures are over,"
+            f" and are left out: topics {listed(unknown)}",
         )
 
 
-def unknown_documents(where: Path | str, docids: Collection[str], known: Known) -> Iterator[Finding]:
+def unknown_documents(where: str, docids: Collection[str], known: Known) -> Iterator[Finding]:
     """Documents of a run, or relevant ones of judgements, that the collection lacks."""
     unknown = sorted(set(docids) - known(docids))
     if unknown:
@@ -75,14 +74,14 @@ def no_relevant(system: str, coverage: Coverage) -> Iterator[Finding]:
         )
 
 
-def too_deep(path: Path, rankings: Rankings, columns: Sequence[Column]) -> Iterator[Finding]:
+def too_deep(where: str, rankings: Rankings, columns: Sequence[Column]) -> Iterator[Finding]:
     """Measures that look deeper than a run goes: they are lower than a deeper run's would be."""
     longest = max(map(len, rankings.values()), default=0)
     deeper = [column.name for column in columns if column.depth > longest]
     if rankings and deeper:
         yield Finding(
             "depth",
-            f"{path}: no topic has more than {longest} results; {', '.join(deeper)} look deeper, where all"
+            f"{where}: no topic has more than {longest} results; {', '.join(deeper)} look deeper, where all"
             " counts as wrong",
         )
 
@@ -96,7 +95,7 @@ def judged_share(rankings: Rankings, qrels: Qrels, k: int) -> float:
 
 
 def unjudged(
-    path: Path, rankings: Rankings, qrels: Qrels, columns: Sequence[Column], least: float | None
+    where: str, rankings: Rankings, qrels: Qrels, columns: Sequence[Column], least: float | None
 ) -> Iterator[Finding]:
     """A top k of which too little was judged: what nobody looked at counts as wrong.
 
@@ -111,7 +110,7 @@ def unjudged(
     if share < asked:
         yield Finding(
             "unjudged",
-            f"{path}: {100 * share:.1f} % of the top {k} of judged topics are judged, less than"
+            f"{where}: {100 * share:.1f} % of the top {k} of judged topics are judged, less than"
             f" {100 * asked:g} %; what is not counts as wrong",
         )
 
@@ -121,18 +120,18 @@ def _are_pooled(qrels: Qrels) -> bool:
     return 2 * sum(grades) <= len(grades)
 
 
-def without_relevant(path: Path, qrels: Qrels) -> Iterator[Finding]:
+def without_relevant(where: str, qrels: Qrels) -> Iterator[Finding]:
     """Topics on which no run can be right."""
     without = [qid for qid, grades in qrels.items() if all(grade < 1 for grade in grades.values())]
     if without:
         yield Finding(
             "no-relevant",
-            f"{path}: {len(without)} of {len(qrels)} judged topics have no relevant document (grade 1 or"
+            f"{where}: {len(without)} of {len(qrels)} judged topics have no relevant document (grade 1 or"
             f" more); all runs get 0: topics {listed(without)}",
         )
 
 
-def other_topics(path: Path, topics: Collection[str], judged: Collection[str]) -> Iterator[Finding]:
+def other_topics(where: str, topics: Collection[str], judged: Collection[str]) -> Iterator[Finding]:
     """Topics and judged topics that meet in part only, as where one of the two was numbered anew.
 
     Told where each has some that the other lacks, and of the smaller less than 70 % are in both. Judgements
@@ -143,7 +142,7 @@ def other_topics(path: Path, topics: Collection[str], judged: Collection[str]) -
         no_topics = sorted(set(judged) - set(topics))
         yield Finding(
             "judgements",
-            f"{path}: {len(not_judged)} of {len(topics)} topics have no judgements here (topics"
+            f"{where}: {len(not_judged)} of {len(topics)} topics have no judgements here (topics"
             f" {listed(not_judged, 3)}), and {len(no_topics)} of {len(judged)} judged topics are none of the"
             f" topics (topics {listed(no_topics, 3)}); check that both are numbered alike",
         )
@@ -157,7 +156,7 @@ def _meet_in_part(one: Collection[str], other: Collection[str]) -> bool:
 
 
 def run_findings(
-    path: Path,
+    where: str,
     retrieved: Retrieved,
     wanted: Collection[str],
     asked: Collection[str],
@@ -173,9 +172,9 @@ def run_findings(
     rankings = retrieved.rankings
     found: list[Iterable[Finding]] = [
         (Finding("ranks", sentence) for sentence in retrieved.told),
-        missing_topics(path, rankings, wanted),
-        unknown_topics(path, rankings, asked, are_all=are_all),
-        unknown_documents(path, retrieved.docids, known) if known is not None else (),
-        too_deep(path, rankings, columns),
+        missing_topics(where, rankings, wanted),
+        unknown_topics(where, rankings, asked, are_all=are_all),
+        unknown_documents(where, retrieved.docids, known) if known is not None else (),
+        too_deep(where, rankings, columns),
     ]
     return [finding for findings in found for finding in findings]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from seal_ir.eval.findings import Finding
 from seal_ir.eval.measures import Column, aggregate
@@ -49,7 +48,7 @@ def parted(ties: Sequence[Tie], cutoffs: Sequence[int]) -> list[Tie]:
     return [(lo, hi) for lo, hi in ties if any(lo < k < hi for k in cutoffs)]
 
 
-def left_open(path: Path, columns: Sequence[Column], best: Values, worst: Values) -> Iterator[Finding]:
+def left_open(where: str, columns: Sequence[Column], best: Values, worst: Values) -> Iterator[Finding]:
     """The figures that are not the same whichever way ties are put; both values are of all topics."""
     shown: list[str] = []
     topics: dict[str, None] = {}
@@ -62,6 +61,6 @@ def left_open(path: Path, columns: Sequence[Column], best: Values, worst: Values
     if shown:
         yield Finding(
             "ties",
-            f"{path}: equal scores of {len(topics)} topics leave open {', '.join(shown)}; they are put in"
+            f"{where}: equal scores of {len(topics)} topics leave open {', '.join(shown)}; they are put in"
             f" trec_eval's order, by id from the last: topics {listed(topics)}",
         )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from seal_ir.eval.findings import Finding, tell
 from seal_ir.eval.questions import Questions
-from seal_ir.formats.io.files import listed, shown
+from seal_ir.formats.io.files import listed, named, shown
 from seal_ir.formats.topics.questions import question_words
 from seal_ir.formats.topics.reading import read_topics
 from seal_ir.records import Query
@@ -101,14 +101,14 @@ def training_findings(path: Path, topics: Sequence[Query], questions: Iterable[s
     findings = []
     if exact:
         findings.append(
-            f"{path}: {len(exact)} of {len(topics)} topics are training questions, word for word:"
+            f"{named(path)}: {len(exact)} of {len(topics)} topics are training questions, word for word:"
             f" topics {listed(met.qid for met in exact)}"
         )
     if nearly:
         asked = {topic.id: topic.text for topic in topics}
         best = max(nearly, key=lambda met: met.likeness)
         findings.append(
-            f"{path}: {len(nearly)} of {len(topics)} topics are nearly training questions, such as"
+            f"{named(path)}: {len(nearly)} of {len(topics)} topics are nearly training questions, such as"
             f" {best.qid} ({shown(asked[best.qid])} and {shown(best.question)}):"
             f" topics {listed(met.qid for met in nearly)}"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seal_ir.command import CommandParser, run
+from seal_ir.formats.io.files import utf8
 from seal_ir.models.weights import SIZE, fetch_weights
 from seal_ir.text.pretrained import BASE_REQUIREMENT
 
@@ -17,7 +18,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("what", choices=["fetch"], metavar="fetch", help="the one thing to do")
     parser.parse_args(arguments)
-    print(fetch_weights())
+    print(utf8(fetch_weights()))
     return 0
 
 

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.io.files import BOM_TEXT, AtomicFile, first_line, iter_lines, listed, shown
+from seal_ir.formats.io.files import BOM_TEXT, AtomicFile, first_line, iter_lines, listed, named, shown
 from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.jsonlines import parse_object
 from seal_ir.formats.kilt import datapoint, provenance_qrels
@@ -59,8 +59,8 @@ def read_run(path: Path, told: Told = _warn) -> dict[str, list[tuple[str, float]
             above[qid] = here
     if contradicted:
         told(
-            f"{path}: ranks of {len(contradicted)} topics contradict their scores; scores count, the highest"
-            f" first: topics {listed(contradicted)}"
+            f"{named(path)}: ranks of {len(contradicted)} topics contradict their scores; scores count, the"
+            f" highest first: topics {listed(contradicted)}"
         )
     return {qid: list(scores.items()) for qid, scores in run.items()}
 
@@ -101,7 +101,7 @@ def read_qrels(path: Path, told: Told = _warn) -> dict[str, dict[str, int]]:
             )
     if again:
         told(
-            f"{path}: {len(again)} lines repeat a judgement, the first of them line {again[0]};"
+            f"{named(path)}: {len(again)} lines repeat a judgement, the first of them line {again[0]};"
             " each judgement counts once"
         )
     return qrels

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from seal_ir.command import CommandParser, add_threads, check_options, settings_of
 from seal_ir.errors import UsageError
+from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.outputs import check_parents
 from seal_ir.lm.device import use_threads
 from seal_ir.train.fit.batches import BatchOptions
@@ -127,7 +128,7 @@ def main(arguments: list[str]) -> int:
             sys.stderr.write(f"stopped at step {done.step} of {options.steps}; {why}\n")
         if done.best_step is not None:
             sys.stderr.write(f"the model is that of step {done.best_step}, which has the lowest dev loss\n")
-        sys.stdout.write(f"{args.output}\n")
+        sys.stdout.write(f"{utf8(args.output)}\n")
     return 0
 
 
