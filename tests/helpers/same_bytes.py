@@ -116,6 +116,8 @@ def commands_of_a_network(threads: int, at: str, model: str) -> Iterator[tuple[M
         (train, f"data --judged {at}/topics.tsv {at}/qrels.trec --input {at}/corpus --output {at}/set"),
         (train, f"fit --data {at}/set --model {model} --output {at}/fit {fitting} 4"),
         (train, f"fit --data {at}/set --model {model} --output {at}/lora --lora 2 {fitting} 3"),
+        (train, f"rank --index {at}/index --model {at}/fit --judged {at}/topics.tsv {at}/qrels.trec --beam 3"
+         f" --output {at}/ranked --steps 3 --warmup 1 --refresh 2 --questions 2 --threads {threads}"),
         (search, f"{searching} --topics {at}/topics.tsv --output {at}/run.trec --preset lm"),
         (encode, f"input --corpus {at}/topics.tsv --fields text output --embeddings {at}/keys"
          f" encoder {searching.replace('--model', '--encoder')}"),
