@@ -25,8 +25,8 @@ def missing_topics(where: str, rankings: Rankings, wanted: Collection[str]) -> I
     elif missing:
         yield Finding(
             "missing-topics",
-            f"{where}: {len(missing)} of {len(wanted)} topics have no results, and count as 0:"
-            f" topics {listed(missing)}",
+            f"{where}: {len(missing)} of {len(wanted)} topics have no results, and count as 0 but for"
+            f" --average in-run: topics {listed(missing)}",
         )
 
 

@@ -36,7 +36,7 @@ def case(kind: str, told: str, changes: Changes, *options: str) -> object:
 CASES = [
     case(
         "missing-topics",
-        "run.trec: 1 of 4 topics have no results, and count as 0: topics 4",
+        "run.trec: 1 of 4 topics have no results, and count as 0 but for --average in-run: topics 4",
         {"run": ("4 Q0 d5 1 3 t\n4 Q0 d4 2 2 t\n4 Q0 d2 3 1 t\n", "")},
     ),
     case("missing-topics", "run.trec: the run is empty; every topic counts as", {"run": ("", "\n")}),

@@ -41,7 +41,7 @@ def test_the_table_keeps_what_was_told_and_strict_raises_it(
     (finding,) = evaluate([run], questions, JUDGED).findings
     assert (finding.kind, finding.text) == (
         "missing-topics",
-        f"{run}: 1 of 2 topics have no results, and count as 0: topics 2",
+        f"{run}: 1 of 2 topics have no results, and count as 0 but for --average in-run: topics 2",
     )
     assert caplog.messages == [finding.text]
     with pytest.raises(InputError, match=r"strict: 1 warning, the first: .*run: 1 of 2 topics have no"):
