@@ -71,7 +71,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -q -n $(WORKERS) --dist l
 test: install  ## run every test, in two processes (WORKERS=0: in one that a debugger can stop)
 	$(PYTEST)
 
-test-fast: install  ## run the tests that need no pretrained model and no JVM (a minute and a half)
+test-fast: install  ## run the tests that need no pretrained model and no JVM, nor long (a minute)
 	$(PYTEST) -m 'not slow and not data and not gpu' --hypothesis-profile=fast
 
 lint: install  ## check style, types, layers and stubs
@@ -104,14 +104,14 @@ scale: install  ## predict what 21 million and 10 billion passages take, from th
 
 # With TABLE, that table; else the demo's and, where the real data is, the one over 10,000 passages.
 TABLE ?= demo $(if $(SEAL_IR_DATA),nq-10k)
-eval: install  ## make the tables of eval/ (TABLE=real; SYSTEMS="'SEAL lm' BM25*" for some rows; FRESH=1; PLOTS=1)
+eval: install  ## make the tables of eval/ (TABLE=real; SYSTEMS="'SEAL lm' BM25*" for some rows; READER=prompt; FRESH=1; PLOTS=1)
 	@status=0; for table in $(TABLE); do \
 	  $(PYTHON) -m seal_ir.reproduce --table eval/$$table.toml $(if $(SYSTEMS),--systems $(SYSTEMS)) \
-	    $(if $(FRESH),--fresh) $(if $(PLOTS),--plots) || status=1; \
+	    $(if $(READER),--reader $(READER)) $(if $(FRESH),--fresh) $(if $(PLOTS),--plots) || status=1; \
 	done; exit $$status
 
-wheel-check: install  ## build sdist and wheel, and use the wheel as somebody without the checkout (2 minutes)
-	$(PYTHON) -m tests.helpers.wheel_check
+wheel-check: install  ## build sdist and wheel, and use the wheel as somebody without the checkout (3 minutes)
+	$(PYTHON) -m tests.helpers.wheel_check $(if $(shell command -v chromium chromium-browser google-chrome),--browser)
 
 screenshots: install  ## make the images of the server's page for the docs, in a real Chromium
 	@test -e $(DEMO)/index.json || $(INDEX_DEMO)

@@ -204,6 +204,8 @@ def add_ray(parser: argparse._ActionsContainer) -> None:
         " (docs/distributed.md)",
     )
     add("--shards", type=int, metavar="N", help="with --ray: how many actors")
+    decoders = "with --ray: actors that decode, each with the model (default: this process decodes)"
+    add("--decoders", type=int, metavar="N", help=decoders)
 
 
 def add_batch_size(group: argparse._ActionsContainer, default: int, what: str) -> None:

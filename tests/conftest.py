@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
+import shutil
 from pathlib import Path
 
 import hypothesis
@@ -58,6 +60,17 @@ def tiny_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small causal model with random weights; tests must not change it."""
     return tiny.save_llama(tmp_path_factory.mktemp("shared") / "llama")
+
+
+@pytest.fixture(scope="session")
+def long_llama(llama: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with room for prompts with examples, whose tokens are bytes mostly."""
+    folder = tmp_path_factory.mktemp("shared") / "llama"
+    shutil.copytree(llama, folder)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["max_position_embeddings"] = 2048  # rotary: no weight depends on it
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return folder
 
 
 @pytest.fixture(scope="session")

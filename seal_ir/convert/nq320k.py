@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -15,6 +13,7 @@ from seal_ir.convert.nq_examples import NqExample, example_files, page_text, rea
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import atomic_writer, shown
 from seal_ir.formats.io.json_text import json_line
+from seal_ir.formats.io.packed import packed_writer
 
 NAMES = {
     "corpus": "nq320k/corpus.jsonl.gz",
@@ -96,7 +95,7 @@ def convert(
     """
     with ExitStack() as stack:
         enter = stack.enter_context
-        pages = _Pages(enter(_packed(output / NAMES["corpus"])))  # is moved into its place last
+        pages = _Pages(enter(packed_writer(output / NAMES["corpus"])))  # is moved into its place last
         pairs, topics, qrels = (
             enter(atomic_writer(output / NAMES[name])) for name in ("pairs", "topics", "qrels")
         )
@@ -164,14 +163,3 @@ def _told(
         yield path, example
     if current is not None:
         tell(f"{current}: {count:,} questions")
-
-
-@contextmanager
-def _packed(path: Path) -> Iterator[TextIO]:
-    """A text stream into a gzip file that appears whole, without name or time: equal text, equal bytes."""
-    with (
-        atomic_writer(path) as plain,
-        gzip.GzipFile(filename="", mode="wb", fileobj=plain.buffer, mtime=0, compresslevel=6) as packed,
-        io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as stream,
-    ):
-        yield stream

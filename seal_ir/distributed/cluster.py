@@ -1,7 +1,7 @@
 """Ray: connecting to a cluster, and the shards of an index as its actors.
 
 Where actors are placed, how they are restarted and questions retried, and how arrays travel is Ray's. Nothing
-here is imported before it is asked for, and nothing else imports Ray.
+here is imported before it is asked for; `building` and `workers` are all else that imports Ray.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from seal_ir.index.opening import Check
 
 LOCAL = "local"
 INSTALL = "Ray is not installed; install it with: pip install 'seal-ir[ray]'"
-_LIVES = 10  # times that a lost actor is restarted, and a question asked again
+LIVES = 10  # times that a lost actor is restarted, and a question asked again
 _REACHED_IN_S = 10.0
 _AT_ONCE = 8  # questions that a shard answers side by side: decoding does not wait for ranking
 
@@ -185,8 +185,8 @@ class RayShards:
         actor = ray.remote(Shard).options(
             num_cpus=0,  # a shard waits for memory; cores are those of workers
             scheduling_strategy="SPREAD",
-            max_restarts=_LIVES,
-            max_task_retries=_LIVES,
+            max_restarts=LIVES,
+            max_task_retries=LIVES,
             max_concurrency=_AT_ONCE,
         )
         self._parts, self._patience_s = parts, patience_s

@@ -15,6 +15,7 @@ from seal_ir.index.manifest import read_manifest
 from seal_ir.index.registry import IndexEntry, how_to_make, registered
 from seal_ir.models.weights import SIZE
 from seal_ir.text.pretrained import BASE_MODEL, DEFAULT_MODEL, FETCH_BASE, PACKAGED, find_model, has_weights
+from seal_ir.text.registered import AbsentModelError, registered_models
 
 
 def cache() -> Iterator[Finding]:
@@ -71,7 +72,7 @@ def _index(entry: IndexEntry) -> Finding:
 
 
 def models() -> Iterator[Finding]:
-    """The packaged models, and the weights that they build on."""
+    """The packaged models, the weights that they build on, and those that are published."""
     for path in sorted(PACKAGED.glob("*/seal.json")):
         told = f"comes with seal-ir, builds on {BASE_MODEL}"
         default = ", the default" if path.parent.name == DEFAULT_MODEL else ""
@@ -81,6 +82,17 @@ def models() -> Iterator[Finding]:
         yield Finding("models", BASE_MODEL, OK, str(files.gguf or files.source))
     else:
         yield Finding("models", BASE_MODEL, ABSENT, f"the weights are not here ({SIZE})", FETCH_BASE)
+    for entry in registered_models(Places.from_environment()):
+        if entry.download is not None:
+            yield _published(entry.name)
+
+
+def _published(name: str) -> Finding:
+    try:
+        return Finding("models", name, OK, find_model(name).source)
+    except AbsentModelError as error:
+        told, mend = f"not downloaded ({error.published.size})", error.published.command
+        return Finding("models", name, ABSENT, told, mend)
 
 
 def hub() -> Iterator[Finding]:

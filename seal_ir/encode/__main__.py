@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -21,8 +22,8 @@ from seal_ir.keys.files import KeyWriter, file_to_write, provenance_file
 from seal_ir.keys.provenance import KeyProvenance, write_provenance
 from seal_ir.records import Query
 from seal_ir.search.options import configured, index_of, loaded_model
-from seal_ir.search.pipeline import QueryPipeline
-from seal_ir.search.ray_options import opened_of
+from seal_ir.search.pipeline import Decode, QueryPipeline
+from seal_ir.search.ray_options import decoders_of, opened_of
 
 
 def main(arguments: list[str]) -> int:
@@ -42,10 +43,11 @@ def main(arguments: list[str]) -> int:
         dtype=options.dtype,
         batch_size=options.batch_size,
     )
-    generator = loaded_model(pipeline, options.threads, options.yes)
-    made = KeyProvenance.of(pipeline.index, pipeline.model, generator.dtype, config)
-    started = time.monotonic()
-    cut = _encode(pipeline, topics, output, made)
+    with nullcontext() if options.decoders is None else decoders_of(options, pipeline, topics) as decoders:
+        place = decoders or loaded_model(pipeline, options.threads, options.yes)
+        made = KeyProvenance.of(pipeline.index, pipeline.model, place.dtype, config)
+        started = time.monotonic()
+        cut = _encode(pipeline, topics, output, made, decoders.decoded if decoders else None)
     if cut.sentence():
         print(cut.sentence(), file=sys.stderr)
     if not is_stream(output):  # which has nothing beside it
@@ -58,7 +60,7 @@ def main(arguments: list[str]) -> int:
             "shard": [options.shard_id, options.shard_num],
             "batch_size": options.batch_size,
             "threads": options.threads,
-            "device": generator.device,
+            "device": place.device,
             "n_topics": len(topics),
             "seconds": round(time.monotonic() - started, 1),
             "version": version("seal-ir"),
@@ -75,14 +77,18 @@ def shard(topics: Sequence[Query], number: int, n_shards: int) -> list[Query]:
 
 
 def _encode(
-    pipeline: QueryPipeline, topics: Sequence[Query], output: Path, made: KeyProvenance
+    pipeline: QueryPipeline,
+    topics: Sequence[Query],
+    output: Path,
+    made: KeyProvenance,
+    decode: Decode | None,
 ) -> CutQueries:
     """Writes the keys batch by batch; which queries were cut."""
     progress = Progress(len(topics), "queries")
     cut = CutQueries()
     index = pipeline.index
     with KeyWriter(output, made.fingerprint) as writer:
-        for batch in pipeline.key_batches(topics, cut):
+        for batch in pipeline.key_batches(topics, cut, decode):
             for topic, keys in zip(*batch, strict=True):
                 kept = keys._replace(unigrams=useful(keys.unigrams, index.n_tokens))
                 writer.write(topic, kept, vector(keys, index, pipeline.config.rank))

@@ -13,7 +13,15 @@ from seal_ir.errors import UsageError
 from seal_ir.eval.answers import REGEX, TOKENS
 from seal_ir.eval.comparisons import find_result, with_statistics, write_deltas
 from seal_ir.eval.evaluation import EvalOptions, evaluate
-from seal_ir.eval.measures import ANSWER_DEFAULTS, QRELS_DEFAULTS, Column, need_answers, parse_measures
+from seal_ir.eval.measures import (
+    ANSWER_DEFAULTS,
+    PREDICTION_DEFAULTS,
+    QRELS_DEFAULTS,
+    Column,
+    need_answers,
+    need_passages,
+    parse_measures,
+)
 from seal_ir.eval.per_topic import check_rows_path, write_per_topic
 from seal_ir.eval.questions import Sources, find_sources, load_questions
 from seal_ir.eval.sentinel import LEAST_JUDGED
@@ -27,22 +35,32 @@ from seal_ir.formats.collections.collection import collection_kinds
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.outputs import STDOUT
 from seal_ir.formats.io.resolve import Places
+from seal_ir.formats.runs.others import has_texts
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
-        prog="python -m seal_ir.eval", description="Measure runs in TREC format over all topics."
+        prog="python -m seal_ir.eval", description="Measure runs and written answers over all topics."
     )
     add = parser.add_argument
-    add("--run", nargs="+", type=Path, required=True, help="one or more runs; one row each")
+    add("--run", nargs="+", type=Path, help="one or more runs, whosever they are; one row each")
+    add(
+        "--predictions",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="answers that the systems wrote: one file a run, in the runs' order, or files without runs",
+    )
     add("--topics", help="file or name, such as nq-test or demo; what is measured on")
     add("--qrels", help="judgements: file or name of topics; default: those that belong to --topics")
     add("--answers", help="answers: file or name of topics; default: those that belong to --topics")
     add(
         "--measures",
         nargs="+",
-        help="ir_measures' names (Success@1 Rprec nDCG@10), trec_eval's (map ndcg_cut.10), AnswerAccuracy@k;"
-        f" default: {' '.join(ANSWER_DEFAULTS)} with answers, {' '.join(QRELS_DEFAULTS)} with judgements",
+        help="ir_measures' names (Success@1 Rprec nDCG@10), trec_eval's (map ndcg_cut.10), AnswerAccuracy@k,"
+        " KILT's (KiltRprec KiltEM), of written answers EM F1 RougeL AC;"
+        f" default: {' '.join(ANSWER_DEFAULTS)} with answers, {' '.join(QRELS_DEFAULTS)} with judgements,"
+        f" {' '.join(PREDICTION_DEFAULTS)} with --predictions",
     )
     add = parser.add_argument_group("where passages are, for answers").add_argument
     add("--index", help="index that was searched, ours (directory or name) or Lucene's, for AnswerAccuracy@k")
@@ -53,6 +71,15 @@ def _parser() -> argparse.ArgumentParser:
     add("--max-passage", action="store_true", help="fold passages into pages, then measure")
     add("--max-passage-delimiter", default="#", help="what ends the page in a passage's id (%(default)s)")
     add("--overlap", type=Path, help="also measure by overlap with training questions: their annotations")
+    _add_doubtful(parser)
+    _add_comparing(parser)
+    add = parser.add_argument_group("writing").add_argument
+    add("--format", default="text", choices=tuple(FORMATS), help="of the table on stdout (%(default)s)")
+    add("--output", type=Path, help="also write the figures as JSON, unrounded; - for stdout")
+    return parser
+
+
+def _add_doubtful(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("what makes figures doubtful").add_argument
     add("--strict", action="store_true", help="refuse what is else a warning: exit 1, and write nothing")
     add("--training", nargs="+", type=Path, metavar="FILE", help="warn of --topics that are questions here")
@@ -63,6 +90,9 @@ def _parser() -> argparse.ArgumentParser:
         help="warn of a top k of which a smaller share is judged, 0 to 1; default:"
         f" {LEAST_JUDGED} where judgements say as often what is not relevant, else 0",
     )
+
+
+def _add_comparing(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("comparing runs").add_argument
     add("--baseline", help="also compare the other runs with this one: its name in the table, or its path")
     add("--deltas", type=Path, help="with --baseline: write each topic's differences, as .tsv or .jsonl")
@@ -81,10 +111,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--permutations", type=int, default=10_000, help="of the randomisation test (%(default)s)")
     add("--seed", type=int, default=0, help="of all that is drawn (%(default)s)")
-    add = parser.add_argument_group("writing").add_argument
-    add("--format", default="text", choices=tuple(FORMATS), help="of the table on stdout (%(default)s)")
-    add("--output", type=Path, help="also write the figures as JSON, unrounded; - for stdout")
-    return parser
 
 
 def main(arguments: list[str]) -> int:
@@ -94,15 +120,15 @@ def main(arguments: list[str]) -> int:
     resampling = Resampling(permutations=args.permutations, seed=args.seed)
     requested = parse_measures(args.measures) if args.measures else None
     places = Places.from_environment()
-    has_texts = args.index is not None or args.input is not None
+    can_look = _can_look(args)
     sources = find_sources(
         args.topics,
         args.answers,
         args.qrels,
         places,
-        need_answers=has_texts if requested is None else need_answers(requested),
+        need_answers=can_look or bool(args.predictions) if requested is None else need_answers(requested),
     )
-    columns = requested or _default_columns(args, sources, has_texts)
+    columns = requested or _default_columns(args, sources, can_look)
     table = _measured(args, sources, columns, places)
     per_topic = table
     table = averaged(table, args.average)
@@ -112,7 +138,7 @@ def main(arguments: list[str]) -> int:
     if args.per_topic is not None:
         write_per_topic(args.per_topic, per_topic)
     _tell(table)
-    if requested is None and not has_texts and not args.max_passage:
+    if requested is None and args.run and not can_look and not args.max_passage:
         print(
             "AnswerAccuracy@k is left out: no --index and no --input to read passages from", file=sys.stderr
         )
@@ -126,10 +152,9 @@ def main(arguments: list[str]) -> int:
 
 def _measured(args: argparse.Namespace, sources: Sources, columns: Sequence[Column], places: Places) -> Table:
     """The runs on all topics."""
-    has_texts = args.index is not None or args.input is not None
     delimiter = args.max_passage_delimiter if args.max_passage else None
-    needs_answers = need_answers(columns)
-    if needs_answers and not has_texts and delimiter is None and sources.answers is not None:
+    needs_texts = need_passages(columns)
+    if needs_texts and not _can_look(args) and delimiter is None and sources.answers is not None:
         raise UsageError(
             "AnswerAccuracy@k needs the passages; name them with --index, or with --collection and --input"
         )
@@ -138,15 +163,22 @@ def _measured(args: argparse.Namespace, sources: Sources, columns: Sequence[Colu
     if args.training is not None and sources.topics is not None:
         questions = with_training(questions, sources.topics, args.training)
     passages = searched_passages(args.index, places) if args.index is not None else None
-    texts = passages.texts if passages is not None else None
-    if texts is None and args.input is not None and needs_answers:
+    texts, known = (passages.texts, passages.known) if passages is not None else (None, None)
+    if args.input is not None and needs_texts:
         texts = collection_texts(args.collection, args.input)
-    known = passages.known if passages is not None else None
     options = EvalOptions(matching, delimiter, args.strict, args.min_judged)
-    return evaluate(args.run, questions, columns, texts, options, known)
+    runs = args.run or args.predictions
+    return evaluate(runs, questions, columns, texts, options, args.predictions, known)
 
 
 def _check_options(args: argparse.Namespace) -> None:
+    if args.run is None and args.predictions is None:
+        raise UsageError("nothing to measure; name one or more files with --run, --predictions or both")
+    if args.run and args.predictions and len(args.run) != len(args.predictions):
+        raise UsageError(
+            f"--predictions names {len(args.predictions)} files and --run {len(args.run)}; give one a run, in"
+            " the same order"
+        )
     if args.topics is None and args.qrels is None and args.answers is None:
         raise UsageError("nothing to measure against; give --topics, --qrels or --answers")
     if args.index is not None and args.input is not None:
@@ -166,13 +198,20 @@ def _check_options(args: argparse.Namespace) -> None:
             check_rows_path(path, option)
 
 
-def _default_columns(args: argparse.Namespace, sources: Sources, has_texts: bool) -> list[Column]:
-    """Accuracy where answers and passages are at hand, hits and R-precision where judgements are."""
+def _default_columns(args: argparse.Namespace, sources: Sources, can_look: bool) -> list[Column]:
+    """Accuracy where answers and passages are at hand, hits and R-precision where judgements are.
+
+    Exact match and F1 where answers were written.
+    """
     names: list[str] = []
-    if sources.answers is not None and not args.max_passage and (has_texts or args.answers is not None):
+    written = args.predictions is not None and sources.answers is not None
+    asked = can_look or (args.answers is not None and not written)
+    if args.run and sources.answers is not None and not args.max_passage and asked:
         names += ANSWER_DEFAULTS
-    if sources.qrels is not None:
+    if args.run and sources.qrels is not None:
         names += QRELS_DEFAULTS
+    if written:
+        names += PREDICTION_DEFAULTS
     if not names:
         raise UsageError(
             "nothing to measure: these topics have no judgements, and no answers with passages to look in;"
@@ -181,9 +220,17 @@ def _default_columns(args: argparse.Namespace, sources: Sources, has_texts: bool
     return parse_measures(names)
 
 
+def _can_look(args: argparse.Namespace) -> bool:
+    """Whether passages can be looked into: they are named, or all runs bring their texts."""
+    return (
+        args.index is not None or args.input is not None or (bool(args.run) and all(map(has_texts, args.run)))
+    )
+
+
 def _with_statistics(table: Table, args: argparse.Namespace, options: Resampling) -> Table:
     """The table with intervals and comparisons, if it is to show any; differences by topic are written."""
-    if args.baseline is None and args.output is None and args.format != "json":
+    shown = args.output is not None or args.format == "json" or args.predictions is not None
+    if args.baseline is None and not shown:
         return table
     if args.baseline is None:
         return with_statistics(table, options)

@@ -12,14 +12,15 @@ logger = logging.getLogger(__name__)
 
 KINDS = {  # what is looked for, as docs/eval.md lists it
     "missing-topics": "topics without results",
-    "unknown-topics": "results for topics that are none",
+    "missing-answers": "topics without a written answer",
+    "unknown-topics": "results or written answers for topics that are none",
     "unknown-documents": "documents that the collection lacks",
     "no-relevant": "no relevant document among the results, or none judged so",
     "ties": "figures that depend on the order of equal scores",
     "depth": "measures that look deeper than the run goes",
     "unjudged": "few judged documents at the top",
     "ranks": "ranks that contradict scores",
-    "answers": "answers that cannot be looked for, or that any text holds",
+    "answers": "answers that cannot be looked for or compared with, or that any text holds",
     "judgements": "judgements of other topics, or repeated",
     "training": "topics that are also training questions",
 }

@@ -1,4 +1,4 @@
-"""Measures by name: those of ir_measures in its notation or trec_eval's, KILT's, and our AnswerAccuracy@k."""
+"""Measures by name: those of ir_measures in its notation or trec_eval's, KILT's, and ours over answers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ import ir_measures
 from ir_measures import DefaultPipeline
 
 from seal_ir.errors import UsageError
+from seal_ir.eval.answer_measures import AnswerMeasure, answer_measure, check_rouge, rouge_l
 from seal_ir.eval.evidence import EvidenceMeasure, evidence_measure
 from seal_ir.formats.io.files import shown
 
 ANSWER_DEFAULTS = ("AnswerAccuracy@1", "AnswerAccuracy@5", "AnswerAccuracy@20", "AnswerAccuracy@100")
 QRELS_DEFAULTS = ("Success@1", "Success@10", "Rprec")
+PREDICTION_DEFAULTS = ("EM", "F1")
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +44,7 @@ class Column:
         cutoff: k of AnswerAccuracy@k; None for the others.
         measure: the measure of ir_measures; None for the others.
         evidence: the measure of KILT's, over sets of pages; None for the others.
+        written: the measure of answers that a system wrote; None for the others.
     """
 
     name: str
@@ -49,11 +52,22 @@ class Column:
     cutoff: int | None = None
     measure: Any = None
     evidence: EvidenceMeasure | None = None
+    written: AnswerMeasure | None = None
 
     @property
     def judged(self) -> bool:
         """Whether it is over judged topics."""
-        return self.cutoff is None
+        return self.cutoff is None and self.written is None
+
+    @property
+    def by_sets(self) -> bool:
+        """Whether it needs KILT's sets of pages."""
+        return self.evidence is not None or (self.written is not None and self.written.credited)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether it looks at a ranking."""
+        return self.written is None or self.written.credited
 
     @property
     def depth(self) -> int:
@@ -84,8 +98,18 @@ def parse_measures(names: Iterable[str]) -> list[Column]:
 
 
 def need_answers(columns: Iterable[Column]) -> bool:
-    """Whether one of the measures is over answers, and so looks into passages."""
+    """Whether one of the measures is over answers."""
+    return any(not column.judged for column in columns)
+
+
+def need_passages(columns: Iterable[Column]) -> bool:
+    """Whether one of the measures looks into passages, for answers."""
     return any(column.cutoff for column in columns)
+
+
+def need_qrels(columns: Iterable[Column]) -> bool:
+    """Whether one of the measures needs judgements."""
+    return any(column.judged or column.by_sets for column in columns)
 
 
 def judged_values(
@@ -136,6 +160,11 @@ def _parsed(name: str) -> list[Column]:
     kilt = evidence_measure(name)
     if kilt is not None:
         return [Column(name, name, evidence=kilt)]
+    written = answer_measure(name)
+    if written is not None:
+        if written.score is rouge_l:
+            check_rouge()  # told before anything is read
+        return [Column(name, written.label, written=written)]
     of_trec_eval = _trec_eval_measures(name)
     if of_trec_eval:
         return [_computed(measure) for measure in of_trec_eval]

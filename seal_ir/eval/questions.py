@@ -12,8 +12,8 @@ from seal_ir.errors import InputError
 from seal_ir.eval.answers import TOKENS, Matching, usable
 from seal_ir.eval.evidence import EvidenceSets
 from seal_ir.eval.findings import Finding, tell
-from seal_ir.eval.measures import Column, need_answers
-from seal_ir.eval.sentinel import other_topics, without_relevant
+from seal_ir.eval.measures import Column, need_answers, need_passages, need_qrels
+from seal_ir.eval.sentinel import other_topics, without_golds, without_relevant
 from seal_ir.formats.io.files import is_file, named, shown
 from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.formats.kilt import read_provenance
@@ -33,9 +33,11 @@ class Questions:
     Attributes:
         label: how tables call them.
         topics: ids of all of them; accuracy is over these.
-        answers: answers of those topics that have some; None when no measure needs them.
+        answers: answers to look for, of those topics that have some; None when no measure needs them.
         qrels: grades of the judged topics, over which the other measures are; None as above.
         evidence: KILT's sets of pages of the judged topics; None where the judgements are not KILT's.
+        golds: answers to compare written ones with, of those topics that have some; None as above.
+        asked: what the topics ask, as far as that is known; runs of others are told apart by it.
         are_all: whether `topics` are all that there are; else they are those with answers or judgements.
         findings: what is doubtful about them, told already.
     """
@@ -45,6 +47,8 @@ class Questions:
     answers: Mapping[str, Sequence[str]] | None = None
     qrels: Mapping[str, Mapping[str, int]] | None = None
     evidence: Mapping[str, EvidenceSets] | None = None
+    golds: Mapping[str, Sequence[str]] | None = None
+    asked: Mapping[str, str] = field(default_factory=dict, compare=False)
     are_all: bool = True
     findings: Sequence[Finding] = field(default=(), compare=False)
 
@@ -98,8 +102,9 @@ def load_questions(
     Raises:
         InputError: a file cannot be read, breaks its format, or has none of the topics.
     """
-    given = [query.id for query in read_topics(sources.topics)] if sources.topics else None
-    needs_answers, needs_qrels = need_answers(columns), any(column.judged for column in columns)
+    asked = dict(read_topics(sources.topics)) if sources.topics else {}
+    given = list(asked) or None
+    needs_answers, needs_qrels = need_answers(columns), need_qrels(columns)
     all_answers = read_answers(sources.answers) if needs_answers and sources.answers else None
     repeated: list[str] = []
     grades = read_qrels(sources.qrels, repeated.append) if needs_qrels and sources.qrels else None
@@ -113,16 +118,20 @@ def load_questions(
         findings += told
     if grades is not None and delimiter is not None:
         grades = fold_qrels(grades, delimiter)
-    texts = None
+    golds = texts = None
     if all_answers is not None and sources.answers is not None:
-        texts, told = _answers(sources.answers, all_answers, topics, matching)
-        findings += told
+        _of_topics(sources.answers, "answers", topics, all_answers)
+        if any(column.written for column in columns):
+            golds, told = _golds(sources.answers, all_answers, topics)
+            findings += told
+        if need_passages(columns):
+            texts, told = _answers(sources.answers, all_answers, topics, matching)
+            findings += told
     tell(findings)
-    by_sets = any(column.evidence is not None for column in columns)
+    by_sets = any(column.by_sets for column in columns)
     sets = _evidence(sources.qrels, grades, delimiter) if by_sets and grades and sources.qrels else None
-    return Questions(
-        sources.label, topics, texts, grades, sets, are_all=given is not None, findings=tuple(findings)
-    )
+    are_all = given is not None
+    return Questions(sources.label, topics, texts, grades, sets, golds, asked, are_all, tuple(findings))
 
 
 def _judgements(path: Path, grades: Grades, topics: Sequence[str] | None) -> tuple[Grades, list[Finding]]:
@@ -133,11 +142,24 @@ def _judgements(path: Path, grades: Grades, topics: Sequence[str] | None) -> tup
     return ours, [*other_topics(named(path), topics, grades), *without_relevant(named(path), ours)]
 
 
+def _golds(
+    path: Path, answers: Mapping[str, Sequence[str]], topics: Sequence[str]
+) -> tuple[dict[str, Sequence[str]], list[Finding]]:
+    """The answers of the topics that are not blank, and what is doubtful."""
+    found: dict[str, Sequence[str]] = {
+        qid: golds for qid in topics if (golds := [gold for gold in answers.get(qid, ()) if gold.strip()])
+    }
+    if not found:
+        raise InputError(
+            f"{path}: no topic has an answer to compare with; every measure of answers would be 0"
+        )
+    return found, list(without_golds(named(path), found, topics))
+
+
 def _answers(
     path: Path, answers: Mapping[str, Sequence[str]], topics: Sequence[str], matching: Matching
 ) -> tuple[dict[str, Sequence[str]], list[Finding]]:
     """The answers of the topics that can be looked for, and what is doubtful."""
-    _of_topics(path, "answers", topics, answers)
     found = usable(answers, topics, matching)
     if not found.answers:
         raise InputError(f"{path}: no topic has an answer to look for; accuracy would be 0 for all")

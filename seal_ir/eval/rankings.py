@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from seal_ir.errors import InputError
 from seal_ir.eval.ties import Tie, Ties, tied_places
 from seal_ir.formats.io.files import named, shown
 from seal_ir.formats.io.inputs import rereadable
-from seal_ir.formats.kilt import read_guesses
+from seal_ir.formats.runs.others import is_json_run, read_ranked
 from seal_ir.formats.runs.pages import fold_docids, page_of
-from seal_ir.formats.runs.trec import has_datapoints, in_single_precision, read_run, trec_order
+from seal_ir.formats.runs.trec import in_single_precision
 
-_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".trec", ".txt", ".run", ".tsv", ".jsonl")
+_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".trec", ".txt", ".run", ".tsv", ".jsonl", ".json")
 
 Rankings = dict[str, list[str]]
 Qrels = Mapping[str, Mapping[str, int]]
+Ranked = Sequence[tuple[str, float]]  # documents and scores, best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,48 +56,71 @@ class Retrieved:
 
     Attributes:
         rankings: documents, or pages, best first.
-        ties: their places with equal scores; KILT's runs have no scores.
+        ties: their places with equal scores, where scores make the order; JSON has an order of its own.
         docids: all documents of the file, never pages.
+        bodies: of the passages whose texts the file brings.
         told: what the file itself has wrong, a sentence each.
     """
 
-    rankings: Rankings
-    ties: Ties
-    docids: Set[str]
-    told: Sequence[str]
+    rankings: Rankings = field(default_factory=dict)
+    ties: Ties = field(default_factory=dict)
+    docids: Set[str] = frozenset()
+    bodies: Mapping[str, str] = field(default_factory=dict)
+    told: Sequence[str] = ()
 
 
 def read_rankings(path: Path, delimiter: str | None = None) -> Rankings:
-    """Document ids of each topic of a run, TREC's or KILT's, best first; with a delimiter, page ids.
+    """Document ids of each topic of a run of any format, best first; with a delimiter, page ids.
 
     Raises:
         InputError: the run cannot be read, or breaks its format.
     """
-    return read_retrieved(path, delimiter).rankings
+    run = read_ranked(path)
+    return _as_rankings(run.rankings, delimiter)
 
 
-def read_retrieved(path: Path, delimiter: str | None = None) -> Retrieved:
-    """A run's rankings as `read_rankings` has them, and what else the file says; raises as it does."""
+def read_retrieved(
+    path: Path, delimiter: str | None = None, asked: Mapping[str, str] | None = None
+) -> Retrieved:
+    """A run's rankings as `read_rankings` has them, and what else the file says.
+
+    Args:
+        path: the run.
+        delimiter: what ends the page in a passage's id; None for passages.
+        asked: questions by topic id, by which runs without our ids are read; see `read_ranked`.
+
+    Raises:
+        InputError: as `read_rankings`.
+    """
     path = rereadable(path)
     told: list[str] = []
-    ties: dict[str, Sequence[Tie]] = {}
-    if has_datapoints(path):
-        rankings = read_guesses(path)
-    else:
-        rankings = {}
-        for qid, entries in read_run(path, told.append).items():
-            ranked = trec_order(entries)
-            rankings[qid] = [docid for docid, _ in ranked]
-            if delimiter is not None:
-                first = {page_of(docid, delimiter): score for docid, score in reversed(ranked)}
-                ranked = [(page, first[page]) for page in fold_docids(rankings[qid], delimiter)]
-            tied = tied_places([in_single_precision(score) for _, score in ranked])
-            if tied:
-                ties[qid] = tied
-    docids = frozenset(docid for found in rankings.values() for docid in found)
+    run = read_ranked(path, asked, told.append)
+    by_score = {} if is_json_run(path) else run.rankings
+    found = {qid: _ties(entries, delimiter) for qid, entries in by_score.items()}
+    return Retrieved(
+        rankings=_as_rankings(run.rankings, delimiter),
+        ties={qid: ties for qid, ties in found.items() if ties},
+        docids=frozenset(docid for entries in run.rankings.values() for docid, _ in entries),
+        bodies={docid: text for docid, (_, text) in run.texts.items()},
+        told=told,
+    )
+
+
+def _as_rankings(run: Mapping[str, Ranked], delimiter: str | None) -> Rankings:
+    """The ids of a run, or those of its pages."""
+    rankings = {qid: [docid for docid, _ in entries] for qid, entries in run.items()}
+    if delimiter is None:
+        return rankings
+    return {qid: fold_docids(docids, delimiter) for qid, docids in rankings.items()}
+
+
+def _ties(ranked: Ranked, delimiter: str | None) -> Sequence[Tie]:
+    """The ties of a ranking; of pages those of their best passages."""
     if delimiter is not None:
-        rankings = {qid: fold_docids(found, delimiter) for qid, found in rankings.items()}
-    return Retrieved(rankings, ties, docids, told)
+        first = {page_of(docid, delimiter): score for docid, score in reversed(ranked)}
+        pages = fold_docids([docid for docid, _ in ranked], delimiter)
+        ranked = [(page, first[page]) for page in pages]
+    return tied_places([in_single_precision(score) for _, score in ranked])
 
 
 def system_names(paths: Sequence[Path]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from seal_ir.eval.findings import Finding
 from seal_ir.eval.measures import Column
@@ -30,20 +30,31 @@ def missing_topics(where: str, rankings: Rankings, wanted: Collection[str]) -> I
         )
 
 
+def missing_answers(where: str, answers: Mapping[str, str], topics: Sequence[str]) -> Iterator[Finding]:
+    """Topics that the system wrote no answer to, or a blank one."""
+    missing = [qid for qid in topics if not answers.get(qid, "").strip()]
+    if missing:
+        yield Finding(
+            "missing-answers",
+            f"{where}: {len(missing)} of {len(topics)} topics have no answer, and count as 0: topics"
+            f" {listed(missing)}",
+        )
+
+
 def unknown_topics(
-    where: str, rankings: Rankings, known: Collection[str], *, are_all: bool
+    where: str, had: Collection[str], known: Collection[str], *, are_all: bool, of: str = "the run"
 ) -> Iterator[Finding]:
-    """Topics of the run that nothing is asked of.
+    """Topics that a run has, or written answers have, and that nothing is asked of.
 
     `are_all` is whether `known` are all topics that there are. Else they are those with judgements or
     answers, which some topics may do without, and only two sets that meet in part are told: see
     `other_topics`.
     """
-    unknown = [qid for qid in rankings if qid not in known]
-    if unknown and (are_all or _meet_in_part(rankings.keys(), known)):
+    unknown = [qid for qid in had if qid not in known]
+    if unknown and (are_all or _meet_in_part(had, known)):
         yield Finding(
             "unknown-topics",
-            f"{where}: {len(unknown)} of {len(rankings)} topics of the run are none that figures are over,"
+            f"{where}: {len(unknown)} of {len(had)} topics of {of} are none that figures are over,"
             f" and are left out: topics {listed(unknown)}",
         )
 
@@ -131,6 +142,17 @@ def without_relevant(where: str, qrels: Qrels) -> Iterator[Finding]:
         )
 
 
+def without_golds(where: str, golds: Collection[str], topics: Sequence[str]) -> Iterator[Finding]:
+    """Topics on which no written answer can be right; `golds` are those with answers to compare with."""
+    without = [qid for qid in topics if qid not in golds]
+    if without:
+        yield Finding(
+            "answers",
+            f"{where}: {len(without)} of {len(topics)} topics have no answer to compare with, and count as 0:"
+            f" topics {listed(without)}",
+        )
+
+
 def other_topics(where: str, topics: Collection[str], judged: Collection[str]) -> Iterator[Finding]:
     """Topics and judged topics that meet in part only, as where one of the two was numbered anew.
 
@@ -167,14 +189,14 @@ def run_findings(
 ) -> list[Finding]:
     """What a run file shows before it is measured; `wanted` are the topics that figures are over.
 
-    The rest is as the checks have it.
+    The rest is as the checks have it. Documents whose texts the run brings are not looked up.
     """
     rankings = retrieved.rankings
     found: list[Iterable[Finding]] = [
         (Finding("ranks", sentence) for sentence in retrieved.told),
         missing_topics(where, rankings, wanted),
         unknown_topics(where, rankings, asked, are_all=are_all),
-        unknown_documents(where, retrieved.docids, known) if known is not None else (),
+        unknown_documents(where, retrieved.docids - retrieved.bodies.keys(), known) if known else (),
         too_deep(where, rankings, columns),
     ]
     return [finding for findings in found for finding in findings]

@@ -32,9 +32,10 @@ def averaged(table: Table, over: str) -> Table:
     """
     if over == ALL:
         return table
-    answered = table.questions.answers or {}
+    questions = table.questions
 
     def counts(result: Result, column: Column, qid: str) -> bool:
+        answered = (questions.golds if column.written else questions.answers) or {}
         return (column.judged or qid in answered) and (over == JUDGED or qid in result.in_run)
 
     results: list[Result] = []
@@ -97,7 +98,12 @@ def _narrowed(
 def _some(questions: Questions, label: str, qids: Collection[str]) -> Questions:
     topics = [qid for qid in questions.topics if qid in qids]
     return Questions(
-        label, topics, _of(questions.answers, qids), _of(questions.qrels, qids), _of(questions.evidence, qids)
+        label,
+        topics,
+        answers=_of(questions.answers, qids),
+        qrels=_of(questions.qrels, qids),
+        evidence=_of(questions.evidence, qids),
+        golds=_of(questions.golds, qids),
     )
 
 

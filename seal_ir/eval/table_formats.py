@@ -16,7 +16,7 @@ Block = tuple[Grid, int, Sequence[str]]  # a grid, how many of its columns are w
 
 
 def as_text(table: Table) -> str:
-    """Aligned columns, four decimals, then the notes, each after a `#`; then parts, comparisons likewise."""
+    """Aligned columns, four decimals, then the notes, each after a `#`; then the further blocks likewise."""
     blocks = ([*aligned(grid, n), *(f"# {note}" for note in notes)] for grid, n, notes in _blocks(table))
     return "\n\n".join(map("\n".join, blocks)) + "\n"
 
@@ -62,12 +62,14 @@ FORMATS: dict[str, Callable[[Table], str]] = {"text": as_text, "markdown": as_ma
 
 
 def _blocks(table: Table) -> list[Block]:
-    """The figures; then those of parts, and comparisons, where there are any."""
+    """The figures; then those of parts; then comparisons, or without any the intervals of written answers."""
     blocks: list[Block] = [(_grid(table), 1, table.notes())]
     if table.parts:
         blocks.append((_parts_grid(table), 2, ()))
     if table.statistics and table.statistics.comparisons:
         blocks.append((_comparison_grid(table, table.statistics), 2, [table.statistics.note()]))
+    elif table.statistics and any(column.written for column in table.columns):
+        blocks.append((_interval_grid(table, table.statistics), 2, [table.statistics.note()]))
     return blocks
 
 
@@ -116,6 +118,16 @@ def _heads(table: Table) -> list[str]:
         return [column.label for column in table.columns]
     values = table.results[0].values
     return [f"{column.label} (n={len(values[column.name])})" for column in table.columns]
+
+
+def _interval_grid(table: Table, statistics: Statistics) -> list[list[str]]:
+    """Measure by measure: each system with its interval."""
+    rows = [
+        [column.label, result.system, f"{result.figures[column.name]:.4f}", _shown(found.get(column.name))]
+        for column in table.columns
+        for result, found in zip(table.results, statistics.intervals, strict=True)
+    ]
+    return [["measure", "system", "figure", f"{100 * statistics.options.level:g} %"], *rows]
 
 
 def _comparison_grid(table: Table, statistics: Statistics) -> list[list[str]]:

@@ -168,6 +168,13 @@ class Table:
             at = "" if self.delimiter is None else f", ids cut at {self.delimiter!r}"
             over = f"all {len(self.questions.qrels)} judged topics{self._where()}"
             lines.append(f"{names}: over {over}; {self.level} level{at}")
+        written = ", ".join(column.label for column in self.columns if column.written)
+        if written and self.questions.golds is not None:
+            n_all, n_gold = len(self.questions.topics), len(self.questions.golds)
+            over = f"all {n_all} topics ({n_gold} have answers)"
+            if self.average != ALL:
+                over = f"the {n_gold} topics with answers, of {n_all}{self._where()}"
+            lines.append(f"{written}: over {over}; written answers, as in KILT's evaluation")
         lines.append(", ".join(f"{name} {number}" for name, number in versions().items()))
         return lines
 

@@ -71,6 +71,16 @@ def read_guesses(path: Path) -> dict[str, list[str]]:
     return {qid: pages for qid, pages in guesses.items() if pages}
 
 
+def read_guessed_answers(path: Path) -> dict[str, str]:
+    """The answer of each topic of a KILT run; topics without one are left out.
+
+    Raises:
+        InputError: as `read_guesses`.
+    """
+    guesses = by_topic(path, _values(path, _guessed_answer))
+    return {qid: answer for qid, answer in guesses.items() if answer is not None}
+
+
 def provenance_qrels(path: Path) -> dict[str, dict[str, int]]:
     """Grade 1 for each gold page of each topic that has any; the other topics are not judged.
 
@@ -81,10 +91,11 @@ def provenance_qrels(path: Path) -> dict[str, dict[str, int]]:
     return {qid: {page: 1 for pages in outputs for page in pages} for qid, outputs in gold.items() if outputs}
 
 
-def datapoint(qid: str, text: str, pages: Sequence[str]) -> str:
-    """One line of a KILT run, without its end: the pages in their order, their ids as strings."""
+def datapoint(qid: str, text: str, pages: Sequence[str], answer: str | None = None) -> str:
+    """One line of a KILT run, without its end: an answer, and the pages in their order, ids as strings."""
     provenance = [{"wikipedia_id": page} for page in pages]
-    record = {"id": qid, "input": text, "output": [{"provenance": provenance}]}
+    output = {"provenance": provenance} if answer is None else {"answer": answer, "provenance": provenance}
+    record = {"id": qid, "input": text, "output": [output]}
     return json_line(record)
 
 
@@ -93,6 +104,8 @@ def _values(
 ) -> Iterator[tuple[int, str, Value]]:
     for number, qid, record in json_records(path):
         value = value_of(record) if "id" in record else Malformed('no "id"; every datapoint needs one')
+        if isinstance(value, Malformed) and "id" in record:
+            value = Malformed(f"topic {shown(qid)}: {value.reason}")
         yield number, qid, sound(value, path, number)
 
 
@@ -109,13 +122,19 @@ def _answers(record: JsonRecord) -> list[str] | Malformed:
         return outputs
     answers: dict[str, None] = {}
     for output in outputs:
-        answer = output.get("answer")
-        if answer is None:
-            continue
-        if not isinstance(answer, str) or not is_text(answer):
-            return Malformed(f'"answer" is {shown(answer)}; it must be a string')
-        answers[answer] = None
+        answer = _answer(output)
+        if isinstance(answer, Malformed):
+            return answer
+        if answer is not None:
+            answers[answer] = None
     return list(answers)
+
+
+def _answer(output: JsonRecord) -> str | None | Malformed:
+    answer = output.get("answer")
+    if answer is None or (isinstance(answer, str) and is_text(answer)):
+        return answer
+    return Malformed(f'"answer" is {shown(answer)}; it must be a string')
 
 
 def _provenance(record: JsonRecord) -> list[list[str]] | Malformed:
@@ -133,12 +152,22 @@ def _provenance(record: JsonRecord) -> list[list[str]] | Malformed:
 
 
 def _guess(record: JsonRecord) -> list[str] | Malformed:
+    output = _one_output(record)
+    return output if isinstance(output, Malformed) else _pages(output.get("provenance") or [])
+
+
+def _guessed_answer(record: JsonRecord) -> str | None | Malformed:
+    output = _one_output(record)
+    return output if isinstance(output, Malformed) else _answer(output)
+
+
+def _one_output(record: JsonRecord) -> JsonRecord | Malformed:
     outputs = _outputs(record)
     if isinstance(outputs, Malformed):
         return outputs
     if len(outputs) != 1:
         return Malformed(f"a run has one output a datapoint, seen {len(outputs)}; is this the gold file?")
-    return _pages(outputs[0].get("provenance") or [])
+    return outputs[0]
 
 
 def _outputs(record: JsonRecord) -> list[JsonRecord] | Malformed:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from seal_ir.command import CommandParser, Progress, confirm, run
+from seal_ir.command import CommandParser, run
 from seal_ir.errors import UsageError
-from seal_ir.formats.io.downloads import fetch, unpack
+from seal_ir.formats.io import published
 from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.manifest import MANIFEST
@@ -31,29 +30,11 @@ def downloaded(entry: IndexEntry, agreed: bool) -> Path:
     """
     if entry.present:
         return entry.directory
-    if entry.download is None:
+    if entry.published is None:
         raise UsageError(f"index {entry.name!r} is not published; build it with: {entry.build}")
-    size = f"{entry.download.n_bytes / 1e6:,.1f} MB"
-    sys.stderr.write(f"{entry.name}: {size} from {entry.download.url} to {entry.directory}\n")
-    if not agreed:
-        what = f"index {entry.name!r}"
-        refused = f"{what} was not downloaded"
-        confirm("download it?", f"{what} would be a download of {size}; agree with --yes", refused)
-    archive = entry.directory.with_name(f"{entry.name}.tar")
-    progress, seen = Progress(entry.download.n_bytes, "bytes"), 0
-
-    def report(n_bytes: int) -> None:
-        nonlocal seen
-        progress.advance(n_bytes - seen)
-        seen = n_bytes
-
-    fetch(entry.download, archive, report)
-    progress.close()
-    try:
-        unpack(archive, entry.directory, MANIFEST, lambda folder: Index(folder, check="bytes"))
-    finally:
-        archive.unlink(missing_ok=True)
-    return entry.directory
+    return published.downloaded(
+        entry.published, (MANIFEST,), lambda folder: Index(folder, check="bytes"), agreed
+    )
 
 
 def main(arguments: list[str]) -> int:

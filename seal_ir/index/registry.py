@@ -12,6 +12,7 @@ from pathlib import Path
 from seal_ir.arguments import path
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.formats.io.downloads import Download
+from seal_ir.formats.io.published import Published
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.directory import has_beside
 from seal_ir.index.manifest import MANIFEST
@@ -49,6 +50,13 @@ class IndexEntry:
         """Whether it has been built."""
         return (self.directory / MANIFEST).is_file()
 
+    @property
+    def published(self) -> Published | None:
+        """What is downloaded, where it is published."""
+        if self.download is None:
+            return None
+        return Published("index", self.name, self.download, self.directory, _fetching(self))
+
 
 def registered(places: Places) -> list[IndexEntry]:
     """All entries, best first for topics that several of them serve."""
@@ -70,7 +78,9 @@ def registered(places: Places) -> list[IndexEntry]:
             topics=tuple(table["topics"]),
             build=build(table),
             directory=root / table["name"],
-            download=Download(**table["download"]) if "download" in table else None,
+            download=Download.of(table["download"], f"{path}: {table['name']}")
+            if "download" in table
+            else None,
             n_bytes=table.get("n_bytes", 0),
             bundled=_COLLECTIONS in table["build"],
         )
@@ -88,7 +98,7 @@ def named_index(name: str, places: Places) -> IndexEntry:
     for entry in entries:
         if entry.name == name:
             if not entry.present:
-                raise UsageError(f"index {name!r} is not {_ways(entry)}")
+                raise UsageError(_ways(entry))
             return entry
     known = ", ".join(entry.name for entry in entries) or "none"
     raise UsageError(f"{name}: neither an index directory nor a registered index; registered are: {known}")
@@ -96,9 +106,9 @@ def named_index(name: str, places: Places) -> IndexEntry:
 
 def _ways(entry: IndexEntry) -> str:
     """What an index is not yet, and how it becomes so."""
-    if entry.download is None:
-        return f"built; build it with: {entry.build}"
-    return f"here; download it ({entry.download.n_bytes / 1e6:,.1f} MB) with: {_fetching(entry)}"
+    if entry.published is None:
+        return f"index {entry.name!r} is not built; build it with: {entry.build}"
+    return entry.published.absent
 
 
 def how_to_make(entry: IndexEntry) -> str:

@@ -177,16 +177,25 @@ def wire(network: Any, tokenizer: TextTokenizer, description: ModelDescription) 
     """
     check_weights(network, type(network).__name__)
     runs = {"device": str(network.device), "dtype": str(network.dtype).removeprefix("torch.")}
+    check_vocabulary(network, tokenizer)
+    if description.family == CAUSAL:
+        title_end = _title_end(network, tokenizer, description)
+        return Generator(causal_model(network), tokenizer, description, title_end, **runs)
+    start = [tokenizer.token_id(token) for token in description.start] or default_start(network)
+    title_end = _title_end(network, tokenizer, description)
+    return Generator(seq2seq_model(network, start), tokenizer, description, title_end, **runs)
+
+
+def check_vocabulary(network: Any, tokenizer: TextTokenizer) -> None:
+    """Refuse a tokenizer with tokens that a network does not have.
+
+    Raises:
+        ModelError: the tokenizer is not the model's.
+    """
     vocabulary = int(network.get_output_embeddings().weight.shape[0])
     highest = tokenizer.n_vocabulary - 1
     if highest >= vocabulary:
         raise ModelError(f"the tokenizer knows ids up to {highest}, the model only {vocabulary} tokens")
-    if description.family == CAUSAL:
-        title_end = _title_end(network, tokenizer, description)
-        return Generator(causal_model(network), tokenizer, description, title_end, **runs)
-    start = [tokenizer.token_id(token) for token in description.start] or _default_start(network)
-    title_end = _title_end(network, tokenizer, description)
-    return Generator(seq2seq_model(network, start), tokenizer, description, title_end, **runs)
 
 
 def _title_end(network: Any, tokenizer: TextTokenizer, description: ModelDescription) -> int:
@@ -199,7 +208,7 @@ def _title_end(network: Any, tokenizer: TextTokenizer, description: ModelDescrip
     raise ModelError(f"title_end {description.title_end!r} must be one token of the model, not {len(ids)}")
 
 
-def _default_start(network: Any) -> list[int]:
+def default_start(network: Any) -> list[int]:
     """Decoder start and, where the model was trained to force one, the beginning of sequence."""
     start = network.config.decoder_start_token_id
     if start is None:

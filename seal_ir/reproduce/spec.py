@@ -88,6 +88,9 @@ class Row:
         costs: by set of topics, the runs whose searches together are what its run cost, where that is not its
             own: a fused run, say, costs what both of its parts do.
         tolerance: how far a share may be from what is recorded, in points of a percentage.
+        predictions: by set of topics, the answers that were read from its run; none without a reader.
+        outputs: by set of topics, a file of the system itself, which is its run where it is there.
+        output: what such a file is, in words, for a table that lacks it; None where it has none.
     """
 
     system: str
@@ -100,6 +103,9 @@ class Row:
     tolerance: float = 0.0
     preset: str = ""
     costs: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    predictions: Mapping[str, Path] = field(default_factory=dict)
+    outputs: Mapping[str, Path] = field(default_factory=dict)
+    output: Need | None = None
 
     def searched(self, topics: str) -> Sequence[Path]:
         """The runs whose searches are the cost of its run on a set; none where it has no run there."""

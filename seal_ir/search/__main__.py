@@ -21,10 +21,13 @@ from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.runs.pages import first_hits, fold_hits
+from seal_ir.formats.runs.passages import PassageWriter
+from seal_ir.formats.runs.shapes import PASSAGE_FORMATS
 from seal_ir.formats.runs.trec import RunWriter
+from seal_ir.formats.topics.answers import answers_of_topics
 from seal_ir.formats.topics.reading import datapoint_inputs, read_topics
 from seal_ir.rank.weights import weigh
-from seal_ir.records import Hit, Query, QueryKeys
+from seal_ir.records import Hit, Query, QueryKeys, Ranked
 from seal_ir.search.bm25 import Bm25Config
 from seal_ir.search.hybrid import Hybrid, hybrid_with
 from seal_ir.search.options import (
@@ -36,8 +39,9 @@ from seal_ir.search.options import (
     outputs_of,
     parsed,
 )
+from seal_ir.search.passages import asked_topics, numbered, passages_of
 from seal_ir.search.pipeline import Decode, QueryPipeline
-from seal_ir.search.ray_options import opened_of
+from seal_ir.search.ray_options import decoders_of, opened_of
 from seal_ir.search.stored import StoredKeys
 
 _SMOOTHED = "in a very small collection smoothing leaves no key a weight; try --preset paper"
@@ -62,7 +66,7 @@ class _Runs(NamedTuple):
     decode: Decode | None
     configs: list[SearchConfig]
     hybrid: Hybrid | None
-    writers: list[RunWriter]
+    writers: Sequence[RunWriter | PassageWriter]
 
 
 def main(arguments: list[str]) -> int:
@@ -78,13 +82,10 @@ def main(arguments: list[str]) -> int:
     directory = index_of(args.index, args.topics, places, args.yes)
     topics_path = resolve_topics(args.topics, places)
     topics = read_topics(topics_path, args.topics_format)
-    inputs = datapoint_inputs(topics_path, topics, args.topics_format)
     outputs = outputs_of(args, configs)
-    writers = [
-        RunWriter(path, tag=tag, output_format=args.output_format, inputs=inputs) for path, tag in outputs
-    ]
+    writers = _writers(args, topics, topics_path, places, outputs)
     pipeline = QueryPipeline(
-        directory if args.ray is args.shards is None else opened_of(args, directory),
+        directory if args.ray is args.shards is args.decoders is None else opened_of(args, directory),
         args.model,
         config=replace(configs[0], decode=covering(configs)),
         device=args.device,
@@ -99,9 +100,9 @@ def main(arguments: list[str]) -> int:
     if fusion is not None:
         bm25 = Bm25Config(hits=args.hits, threads=args.threads)
         hybrid = hybrid_with(args.fuse, pipeline.index, topics, fusion, bm25, places.cache / "lucene")
-    decode, about = _decoding(pipeline, topics, configs, args)
-    started, cpu_started = time.monotonic(), time.process_time()
     with ExitStack() as stack:
+        decode, about = _decoding(pipeline, topics, configs, args, stack)
+        started, cpu_started = time.monotonic(), time.process_time()
         for writer in writers:
             stack.enter_context(writer)
         runs = _Runs(pipeline, decode, configs, hybrid, writers)
@@ -114,7 +115,7 @@ def main(arguments: list[str]) -> int:
     if allowed is not None:
         about["filter"] = {"of": utf8(args.filter), "counts": allowed.view.counts}
     if args.ray is not None:
-        about["ray"] = args.ray
+        about |= {"ray": args.ray, "decoders": args.decoders}
     if hybrid is not None:
         about["fusion"] = hybrid.description()
     for (path, _), config in zip(outputs, configs, strict=False):  # of the runs; the rest is beside them
@@ -124,6 +125,23 @@ def main(arguments: list[str]) -> int:
         print(utf8(path))
     _tell_without(without, topics, reasons, hybrid)
     return 0
+
+
+def _writers(
+    args: argparse.Namespace,
+    topics: list[Query],
+    topics_path: Path,
+    places: Places,
+    outputs: Sequence[tuple[Path, str]],
+) -> Sequence[RunWriter | PassageWriter]:
+    """A writer for each file, of a run or of passages."""
+    output_format = args.output_format
+    if output_format in PASSAGE_FORMATS:
+        answers = answers_of_topics(args.topics, topics_path, args.topics_format, places)
+        asked = asked_topics(topics, answers)
+        return [PassageWriter(path, output_format, asked) for path, _ in outputs]
+    inputs = datapoint_inputs(topics_path, topics, args.topics_format)
+    return [RunWriter(path, tag=tag, output_format=output_format, inputs=inputs) for path, tag in outputs]
 
 
 def _tell_without(
@@ -150,14 +168,22 @@ def _reasons(pipeline: QueryPipeline, keys: QueryKeys, configs: Sequence[SearchC
 
 
 def _decoding(
-    pipeline: QueryPipeline, topics: list[Query], configs: list[SearchConfig], args: argparse.Namespace
+    pipeline: QueryPipeline,
+    topics: list[Query],
+    configs: list[SearchConfig],
+    args: argparse.Namespace,
+    stack: ExitStack,
 ) -> tuple[Decode | None, dict[str, Any]]:
-    """What gives topics their keys: a file, or the model (None), loaded here; and what to tell of it."""
+    """What gives topics their keys: a file, decoders, or the model (None), loaded here; and what to tell."""
     if args.keys is not None:
-        if args.device is not None:
-            raise UsageError("--device does not go with --keys: no model runs; leave it out")
+        for name in ("device", "decoders"):
+            if getattr(args, name) is not None:
+                raise UsageError(f"--{name} does not go with --keys: no model runs; leave it out")
         stored = StoredKeys(args.keys, pipeline.index, topics, configs, model=args.model, dtype=args.dtype)
         return stored.decoded, stored.description()
+    if args.decoders is not None:
+        decoders = stack.enter_context(decoders_of(args, pipeline, topics))
+        return decoders.decoded, {"device": decoders.device, "dtype": decoders.dtype}
     generator = loaded_model(pipeline, args.threads, args.yes)
     return None, {"device": generator.device, "dtype": generator.dtype}
 
@@ -185,9 +211,8 @@ def _search(runs: _Runs, topics: list[Query], args: argparse.Namespace) -> tuple
                     reasons.update(_reasons(pipeline, keys, configs))
                 by_config = [pipeline.bare_hits(ranking) for ranking in ranked]
                 rankings = hybrid.rankings(topic.id, by_config) if hybrid else by_config
-                for ranking, writer in zip(rankings, writers, strict=False):
-                    hits = _written(ranking, args)
-                    writer.write(topic.id, hits)
+                for n, ranking in enumerate(rankings[: len(writers)]):
+                    hits = _write(runs, n, topic.id, ranking, ranked, args)
                     if _is_short(ranking, hits, args):
                         short.add(topic.id)
                     if args.output_format == "kilt" and not passage:
@@ -212,6 +237,22 @@ def _tell(sentence: str) -> None:
 
 def _passage(hits: list[Hit], delimiter: str) -> str:
     return next((hit.docid for hit in hits if delimiter in hit.docid), "")
+
+
+def _write(
+    runs: _Runs, n: int, qid: str, ranking: list[Hit], ranked: list[list[Ranked]], args: argparse.Namespace
+) -> list[Hit]:
+    """Writes the n-th ranking of a topic, and returns what was written; `ranked` is SEAL's by config."""
+    writer, index = runs.writers[n], runs.pipeline.index
+    if isinstance(writer, RunWriter):
+        hits = _written(ranking, args)
+        writer.write(qid, hits)
+        return hits
+    hits = _written(numbered(index, ranking), args)
+    of = n % len(runs.configs)
+    seal = ranked[of] if n < 2 * len(runs.configs) else []  # what follows is other systems'
+    writer.write(qid, passages_of(index, runs.configs[of].rank, hits, seal))
+    return hits
 
 
 def _written(hits: list[Hit], args: argparse.Namespace) -> list[Hit]:

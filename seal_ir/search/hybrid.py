@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from seal_ir.command import Progress
 from seal_ir.errors import IndexDirError, InputError, UsageError
 from seal_ir.formats.io.files import is_file, shown, utf8
+from seal_ir.formats.io.inputs import rereadable
+from seal_ir.formats.runs.others import is_json_run, read_ranked
 from seal_ir.formats.runs.trec import read_run
 from seal_ir.index.reader import Index
 from seal_ir.index.view import View
@@ -93,8 +95,8 @@ def hybrid_with(
     """What `--fuse` names, read or searched now, before the model has begun.
 
     Args:
-        sources: each "bm25" for BM25 over the documents of the index, or a Lucene index, or a run in TREC
-            format.
+        sources: each "bm25" for BM25 over the documents of the index, or a Lucene index, or a run of any
+            format that `read_ranked` reads.
         index: SEAL's, or a view of it, which the other rankings are then cut down to as well.
         topics: to search.
         fusion: the method.
@@ -112,9 +114,7 @@ def hybrid_with(
         (source for source in sources if not is_searched(source) and not is_file(Path(source))), None
     )
     if absent is not None:
-        raise UsageError(
-            f"--fuse {shown(absent)}: no such file; give bm25, a run in TREC format or a Lucene index"
-        )
+        raise UsageError(f"--fuse {shown(absent)}: no such file; give bm25, a run or a Lucene index")
     deep = replace(config, hits=max(config.hits, fusion.depth))
     others = [_other(source, index, topics, deep, folder) for source in sources]
     return Hybrid(others, fusion, config.hits)
@@ -153,7 +153,8 @@ def _with_bm25(lucene: Path, topics: Sequence[Query], config: Bm25Config, index:
 
 def _with_file(path: Path, topics: Sequence[Query], depth: int, index: Index) -> Other:
     """Lines count by their scores, not by their ranks; those of equal score in the order of the file."""
-    run = read_run(path)
+    path = rereadable(path)
+    run = read_ranked(path, dict(topics)).rankings if is_json_run(path) else read_run(path)
     known = {topic.id: run[topic.id] for topic in topics if topic.id in run}
     if not known:
         its, ours = next(iter(run), None), next((topic.id for topic in topics), None)

@@ -28,6 +28,7 @@ from seal_ir.formats.collections.collection import read_ids
 from seal_ir.formats.io.files import is_file, shown, utf8
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.resolve import Places
+from seal_ir.formats.runs.shapes import PASSAGE_FORMATS
 from seal_ir.formats.runs.trec import OUTPUT_FORMATS
 from seal_ir.formats.topics.reading import TOPICS_FORMATS
 from seal_ir.index.conditions import FORM, condition, is_condition
@@ -98,7 +99,9 @@ def _add_writing(group: argparse._ArgumentGroup) -> None:
     add_topics_format(group)
     add = group.add_argument
     add("--tag", help="sixth column of the run (default: seal-PRESET, seal-PRESET+bm25 when fused)")
-    add("--output-format", default="trec", choices=OUTPUT_FORMATS, help="(%(default)s)")
+    formats = (*OUTPUT_FORMATS, *PASSAGE_FORMATS)
+    told = "a run (%(default)s), or passages with texts and keys for readers and RAG toolkits"
+    add("--output-format", default="trec", choices=formats, help=told)
     add("--remove-duplicates", action="store_true", help="keep the first hit of each docid only")
     add("--max-passage", action="store_true", help="write pages: the first passage of each, under its id")
     add("--max-passage-hits", type=int, default=100, help="pages per topic (%(default)s)")

@@ -1,14 +1,21 @@
-"""What --ray and --shards of search and encode mean; Ray is imported only for these."""
+"""What --ray, --shards and --decoders of search and encode mean; Ray is imported only for these."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seal_ir.command import check_options
 from seal_ir.errors import UsageError
 from seal_ir.index.reader import Index
+from seal_ir.records import Query
+
+if TYPE_CHECKING:
+    from seal_ir.search.decoders import Decoders
+    from seal_ir.search.pipeline import QueryPipeline
 
 
 def opened_of(args: argparse.Namespace, directory: Path) -> Path | Index:
@@ -18,10 +25,11 @@ def opened_of(args: argparse.Namespace, directory: Path) -> Path | Index:
         UsageError: options do not go together.
         SealError: as `open_sharded`.
     """
-    check_options(args, shards=1)
+    check_options(args, shards=1, decoders=1)
     if args.ray is None:
-        if args.shards is not None:
-            raise UsageError("--shards needs --ray: the address of a Ray cluster, or local")
+        for name in ("shards", "decoders"):
+            if getattr(args, name) is not None:
+                raise UsageError(f"--{name} needs --ray: the address of a Ray cluster, or local")
         return directory
     if "published" in args.preset:
         raise UsageError("--preset published is a baseline of one machine; leave out --ray")
@@ -31,3 +39,24 @@ def opened_of(args: argparse.Namespace, directory: Path) -> Path | Index:
     fewer = "" if index.n_shards >= (args.shards or 1) else ", one for each segment of the index"
     sys.stderr.write(f"ray: {index.n_shards} shards{fewer}\n")
     return index
+
+
+def decoders_of(args: argparse.Namespace, pipeline: QueryPipeline, topics: Sequence[Query]) -> Decoders:
+    """The decoders that --decoders asks for, with their models loaded; to be closed.
+
+    Raises:
+        SealError: as `Decoders`.
+    """
+    from seal_ir.distributed.cluster import Cluster
+    from seal_ir.search.decoders import Decoders, DecoderSettings
+
+    folder = Path(pipeline.model)
+    settings = DecoderSettings(
+        str(folder.absolute()) if folder.is_dir() else pipeline.model,  # actors have other working folders
+        pipeline.config,
+        args.device,
+        args.dtype,
+        args.threads,
+        args.yes,
+    )
+    return Decoders(pipeline, topics, Cluster(args.ray), args.decoders, settings)

@@ -21,6 +21,7 @@ from seal_ir.records import BODY, TITLE
 
 logger = logging.getLogger(__name__)
 CAUSAL, SEQ2SEQ = "causal", "seq2seq"
+QUESTION = "question"  # the further field of question generators: their source is a passage, not a query
 _NEEDED = ("family", "body", "title", "title_end")
 
 
@@ -78,6 +79,11 @@ class ModelDescription:
         if not self.fields:
             del values["fields"]
         return json_file(values)
+
+
+def passage_source(title: str, text: str) -> str:
+    """What a question generator reads of a passage: the title, if any, and the text, a line each."""
+    return "\n".join(" ".join(part.split()) for part in (title, text) if part.strip())
 
 
 def _unpickled(values: tuple[Any, ...], fields: dict[str, str]) -> ModelDescription:

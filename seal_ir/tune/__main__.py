@@ -14,7 +14,7 @@ from seal_ir.command import CommandParser, add_threads, check_options, run
 from seal_ir.config import DEFAULT_PRESET, PRESETS, SearchConfig, preset
 from seal_ir.errors import UsageError, shown
 from seal_ir.eval.answers import REGEX, TOKENS
-from seal_ir.eval.measures import Column, need_answers, parse_measures
+from seal_ir.eval.measures import Column, need_answers, need_passages, parse_measures
 from seal_ir.eval.questions import Sources, find_sources, load_questions
 from seal_ir.eval.texts import index_texts
 from seal_ir.formats.io.files import atomic_writer
@@ -90,7 +90,7 @@ def main(arguments: list[str]) -> int:
     directory = index_of(args.index, args.topics, places, args.yes)
     matching = REGEX if args.regex else TOKENS
     questions = load_questions(sources, columns, matching=matching)
-    judge = Judge(questions, columns, index_texts(directory) if need_answers(columns) else None, matching)
+    judge = Judge(questions, columns, index_texts(directory) if need_passages(columns) else None, matching)
     made = read_provenance(provenance_file(file_to_read(args.keys)))
     base = _as_made(args, started, space, made)
     pipeline = QueryPipeline(directory, config=base, batch_size=_BATCH)

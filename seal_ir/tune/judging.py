@@ -39,6 +39,9 @@ class Judge:
         Raises:
             UsageError: a measure lacks its answers, texts or judgements, or is no mean.
         """
+        written = next((column for column in columns if column.written), None)
+        if written is not None:
+            raise UsageError(f"{written.name} is of written answers; tune on a measure of rankings")
         check(questions, columns, texts, EvalOptions(matching))
         for column in columns:
             if aggregate(column, [0.0, 1.0]) != 0.5:

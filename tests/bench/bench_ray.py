@@ -4,14 +4,16 @@
 [--preset NAME ...] [--ray ADDRESS] [--output FILE]`. The index needs as many segments as there are to be
 shards. For each preset the same queries are searched in this process and over actors, `--rounds` times each,
 and the least time counts. Wall milliseconds: `step` of the index's part of a decoding step for a whole batch,
-`rank` of ranking a query, `query` of everything. `step_bytes` and `rank_bytes` are the pickled arguments and
-answers of all shards. The runs of both sides must be equal. See docs/distributed.md.
+`rank` of ranking a query, `query` of everything. `step_bytes`, `ngram_bytes` (of the queries' own n-grams, a
+batch) and `rank_bytes` are the pickled arguments and answers of all shards, `load` the machine's at the end.
+The runs of both sides must be equal. See docs/distributed.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -31,10 +33,9 @@ from seal_ir.index.registry import find_index
 from seal_ir.search.pipeline import QueryPipeline
 from seal_ir.search.searcher import SealSearcher
 
-PARTS = {
-    **dict.fromkeys(("continued", "counted", "first_symbols", "n_rows"), "step"),
-    **dict.fromkeys(("ranked", "holders"), "rank"),
-}
+KINDS = ("step", "ngrams", "rank", "else")
+PARTS = {"continued": "step", "counted": "ngrams", "ranked": "rank", "holders": "rank"}
+IN_STEPS = ("continued", "counted", "first_symbols", "n_rows")  # whose time is that of steps
 CALLS = ("extend", "successors", "find_all")
 
 
@@ -43,10 +44,10 @@ class Meter:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self.seconds = dict.fromkeys(("step", "rank", "else"), 0.0)
-        self.n_bytes = dict.fromkeys(("step", "rank", "else"), 0)
-        self.n_trips = dict.fromkeys(("step", "rank", "else"), 0)
-        self.depth = dict.fromkeys(("step", "rank", "else"), 0)
+        self.seconds = dict.fromkeys(KINDS, 0.0)
+        self.n_bytes = dict.fromkeys(KINDS, 0)
+        self.n_trips = dict.fromkeys(KINDS, 0)
+        self.depth = dict.fromkeys(KINDS, 0)
         if isinstance(index, ShardedIndex):
             self._ask, index.shards.ask = index.shards.ask, self.ask  # type: ignore[method-assign]
 
@@ -56,7 +57,7 @@ class Meter:
         started = time.perf_counter()
         self.n_trips[part] += 1
         self.n_bytes[part] += sum(len(cloudpickle.dumps(v)) for v in (*arguments, *answers) if v is not None)
-        self.seconds[part] -= time.perf_counter() - started
+        self.seconds["step" if method in IN_STEPS else part] -= time.perf_counter() - started
         return answers
 
     def timed(self, part: str, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -96,6 +97,7 @@ def _measured(searcher: SealSearcher, queries: Sequence[str]) -> tuple[dict[str,
         "steps": steps,
         "trips_a_step": meter.n_trips["step"] / steps,
         "step_bytes": meter.n_bytes["step"] / steps,
+        "ngram_bytes": meter.n_bytes["ngrams"] / max(1, meter.n_trips["ngrams"]),
         "rank_trips": meter.n_trips["rank"] / n,
         "rank_bytes": meter.n_bytes["rank"] / n,
     }
@@ -139,6 +141,7 @@ def main() -> None:
             raise SystemExit(f"{preset}: the runs differ")
         for name, values in best.items():
             row = {"preset": preset, "index": name, **{key: round(v, 2) for key, v in values.items()}}
+            row["load"] = round(os.getloadavg()[0], 1)
             rows.append(row)
             print(json.dumps(row), flush=True)
     args.output.parent.mkdir(parents=True, exist_ok=True)

@@ -36,6 +36,7 @@ def texts(directory: Path) -> dict[str, str]:
     return {document.id: document.text for document in index.documents(range(index.n_documents))}
 
 
+@pytest.mark.slow
 def test_d8_d9_a_life_of_an_index(call: Runner, directory: Path, tmp_path: Path) -> None:
     old = texts(directory)
     more = write(tmp_path / "more.jsonl", Document("n1", "", "sea"), Document("n2", "", "river"))
@@ -62,6 +63,7 @@ def test_d8_d9_a_life_of_an_index(call: Runner, directory: Path, tmp_path: Path)
     assert (len(values["segments"]), values["n_deleted"], values["merge_saves_bytes"]) == (1, 0, 0)
 
 
+@pytest.mark.slow
 def test_statistics_tell_of_deletions_and_what_a_merge_would_save(call: Runner, directory: Path) -> None:
     run = [sys.executable, "-m", "seal_ir.index", "--index", str(directory), "--delete", "-"]
     done = subprocess.run(run, input=b"d3#1\n", cwd=ROOT, capture_output=True, check=False)

@@ -52,6 +52,7 @@ def runs(call: Runner, output: Path, *arguments: object) -> dict[str, bytes]:
     return {name: output.with_name(f"{output.stem}.{name}.trec").read_bytes() for name in PRESETS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1 << 30, 60])
 def test_a_run_from_stored_keys_is_the_direct_run(
     call: Runner, stubbed: Stubbed, topics: Path, tmp_path: Path, limit: int
@@ -98,6 +99,7 @@ def test_other_settings_of_decoding_and_ranking(
     assert not (tmp_path / "no").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stubbed")
 @pytest.mark.parametrize("options", [["--rescore"], ["--preset", "published"]])
 def test_keys_of_a_second_pass(
@@ -318,6 +320,7 @@ def test_keys_to_a_device(call: Runner, tiny_index: Path, topics: Path) -> None:
     assert not Path("/dev/null.config.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stubbed")
 def test_a_user_encodes_and_searches(call: Runner, tiny_index: Path, topics: Path, tmp_path: Path) -> None:
     """In processes of their own, without a home, in an ASCII locale; searching without torch."""

@@ -22,8 +22,20 @@ GOOD = {
     "3 0 d3#0 1\n3 0 d3#1 0\n3 0 d6 0\n4 0 d5 1\n4 0 d4 0\n4 0 d2 0\n",
     "run": "1 Q0 d1 1 3 t\n1 Q0 d2 2 2 t\n1 Q0 d4 3 1 t\n2 Q0 d2 1 3 t\n2 Q0 d1 2 2 t\n2 Q0 d5 3 1 t\n"
     "3 Q0 d3#0 1 3 t\n3 Q0 d3#1 2 2 t\n3 Q0 d6 3 1 t\n4 Q0 d5 1 3 t\n4 Q0 d4 2 2 t\n4 Q0 d2 3 1 t\n",
+    "predictions": '{"qid": "1", "answer": "the Seine"}\n{"qid": "2", "answer": "Thames"}\n'
+    '{"qid": "3", "answer": "K2"}\n{"qid": "4", "answer": "mammal"}\n',
     "training": "1\twho wrote on the origin of species\n2\twhere do penguins live\n",
 }
+KILT = "".join(
+    f'{{"id": "{qid}", "output": [{{"provenance": [{{"wikipedia_id": "{page}"}}]}}]}}\n'
+    for qid, page in (("1", "d1"), ("2", "d2"), ("3", "d3#0"), ("4", "d5"))
+)
+OTHERS = "".join(
+    f'{{"id": "{qid}", "question": "?", "ctxs": [{{"id": "x{qid}", "text": "{text}", "score": 1}},'
+    f' {{"id": "y{qid}", "text": "else", "score": 1}}]}}\n'
+    for qid, text in (("1", "the Seine"), ("2", "the Thames"), ("3", "K2"), ("4", "a mammal"))
+)
+WRITTEN = ("--predictions", "predictions", "--measures", "EM", "P@2")
 MEASURES = ["AnswerAccuracy@1", "AnswerAccuracy@3", "P@2", "nDCG@3", "AP"]
 
 Changes = Mapping[str, tuple[str, str]]  # by file: what is put there for what; all of it for ""
@@ -44,6 +56,19 @@ CASES = [
         "unknown-topics",
         "run.trec: 1 of 5 topics of the run are none that figures are over, and are left out: topics 9",
         {"run": ("4 Q0 d5", "9 Q0 d1 1 3 t\n4 Q0 d5")},
+    ),
+    case(
+        "missing-answers",
+        "predictions: 2 of 4 topics have no answer, and count as 0: topics 3, 4",
+        {"predictions": ('"K2"}\n{"qid": "4", "answer": "mammal"}', '" "}')},
+        *WRITTEN,
+    ),
+    case(
+        "unknown-topics",
+        "predictions: 1 of 5 topics of the answers are none that figures are over, and are left out: topics"
+        " 9",
+        {"predictions": ('{"qid": "1"', '{"qid": "9", "answer": "x"}\n{"qid": "1"')},
+        *WRITTEN,
     ),
     case(
         "unknown-documents",
@@ -81,6 +106,13 @@ CASES = [
         {"run": ("d5 1 3 t\n4 Q0 d4 2 2", "d5 1 2 t\n4 Q0 d4 2 2"), "qrels": ("4 0 d4 0", "4 0 d4 1")},
     ),
     case(
+        "ties",
+        "run.trec: equal scores of 1 topics leave open KiltRprec (0.7500 to 1.0000), KiltEM (0.5000 to"
+        " 0.7500); they are",
+        {"run": ("d5 1 3 t\n4 Q0 d4 2 2", "d5 1 2 t\n4 Q0 d4 2 2"), "qrels": ("", KILT)},
+        *("--predictions", "predictions", "--measures", "KiltRprec", "EM", "KiltEM"),
+    ),
+    case(
         "depth",
         "run.trec: no topic has more than 3 results; P@5 look deeper, where all counts as wrong",
         {},
@@ -106,6 +138,12 @@ CASES = [
         "answers",
         "answers: 1 of 4 topics have no answer to look for: topics 3",
         {"answers": ('{"qid": "3", "answers": ["Everest"]}\n', "")},
+    ),
+    case(
+        "answers",
+        "answers: 1 of 4 topics have no answer to compare with, and count as 0: topics 3",
+        {"answers": ('["Everest"]', '[" "]')},
+        *WRITTEN,
     ),
     case(
         "judgements",
@@ -148,7 +186,8 @@ class Measure:
         written = [f"--output={self.folder / 'out' / 'json'}", f"--per-topic={self.folder / 'out' / 'q.tsv'}"]
         run = f"--run={self.folder / 'run.trec'}"
         measures = [] if "--measures" in options else ["--measures", *MEASURES]
-        return self.call(main, run, *files, f"--index={self.index}", *written, *measures, *options)
+        given = [str(self.folder / option) if option in GOOD else option for option in options]
+        return self.call(main, run, *files, f"--index={self.index}", *written, *measures, *given)
 
     def written(self) -> list[Path]:
         return list((self.folder / "out").iterdir())
@@ -204,6 +243,11 @@ SOUND: list[tuple[str, Changes, tuple[str, ...]]] = [
     ("ties that change no figure", {"run": ("d4 2 2 t\n4 Q0 d2 3 1", "d4 2 1 t\n4 Q0 d2 3 1")}, ()),
     ("a training question of like words", {"training": ("where do penguins", "what is a penguin")}, ()),
     ("a share that is reached", {"qrels": (" 0\n", "x 0\n")}, ("--min-judged", "0.5")),
+    ("written answers, some of them wrong", {}, WRITTEN),
+    ("answers in KILT's forms", {"qrels": ("", KILT)}, (*WRITTEN, "KiltRprec", "KiltEM")),
+    ("answers alone, whatever the run has", {"run": ("4 Q0 d5", "9 Q0 zz")}, (*WRITTEN[:3], "EM")),
+    # In JSON the order is the ranking, whatever the scores; what brings its texts need not be in the index.
+    ("a run of others", {"run": ("", OTHERS)}, ("--measures", "AnswerAccuracy@1", "AnswerAccuracy@2")),
     ("an answer that is kept beside a blank one", {"answers": ('["Seine"]', '["Seine", "the Seine"]')}, ()),
 ]
 

@@ -63,6 +63,7 @@ def counts(out: str) -> Counts:
     return parsed
 
 
+@pytest.mark.slow
 def test_a_user_builds_an_index(corpus: Path, tmp_path: Path) -> None:
     """In a process of its own, without Java, without a home; and again where the locale knows ASCII only."""
     bare = {"PATH": "/nonexistent", "HOME": "/nonexistent"}
@@ -184,6 +185,7 @@ def test_a10_wrong_inputs(call: Runner, tmp_path: Path, model: Path) -> None:
     assert not (tmp_path / "i").exists()
 
 
+@pytest.mark.slow
 def test_every_option_of_building_shows_in_the_index(
     call: Runner, corpus: Path, model: Path, tmp_path: Path
 ) -> None:

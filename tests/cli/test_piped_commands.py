@@ -38,6 +38,8 @@ FILES = {
     "pairs.jsonl": '{"question": "the highest mountain", "positive_ids": ["d3#0"]}\n',
     "dpr.json": json.dumps([{"question": "q", "positive_ctxs": [{"title": "W", "text": "A whale is big."}]}]),
     "kilt.jsonl": '{"id": "k", "input": "where", "output": [{"provenance": [{"wikipedia_id": "9"}]}]}\n',
+    "predictions.jsonl": '{"qid": "q1", "answer": "Everest"}\n{"qid": "q2", "answer": "Seine"}\n',
+    "guess.jsonl": '{"id": "k", "input": "where", "output": [{"answer": "sea", "provenance": []}]}\n',
     "pages.jsonl": '{"wikipedia_id": "9", "wikipedia_title": "W", "text": ["W", "Whales swim."]}\n',
 }
 # The command, its words (names of FILES, OUT for a result), and which of them are pipes.
@@ -49,6 +51,12 @@ CASES: list[tuple[Main, str, str]] = [
         "--run run.trec --topics topics.tsv --answers answers.jsonl --input documents.jsonl"
         " --overlap overlap.jsonl --format json",
         "run.trec topics.tsv answers.jsonl documents.jsonl overlap.jsonl",
+    ),
+    (
+        evaluate,
+        "--run run.trec --predictions predictions.jsonl --answers answers.jsonl --qrels gold.jsonl"
+        " --measures EM KiltEM --format json",
+        "run.trec predictions.jsonl answers.jsonl gold.jsonl",
     ),
     (
         search,
@@ -71,6 +79,31 @@ CASES: list[tuple[Main, str, str]] = [
         "documents.jsonl ids.txt",
     ),
     (formats, "overlap --input overlap.jsonl --output OUT", "overlap.jsonl"),
+    (
+        formats,
+        "passages --input documents.jsonl --split words:2 --malformed skip --output OUT",
+        "documents.jsonl",
+    ),
+    (
+        formats,
+        "kilt-passages --gold kilt.jsonl --knowledge-source pages.jsonl --output OUT",
+        "kilt.jsonl pages.jsonl",
+    ),
+    (
+        formats,
+        "kilt-predictions --topics kilt.jsonl --run guess.jsonl --output OUT",
+        "kilt.jsonl guess.jsonl",
+    ),
+    (
+        formats,
+        "kilt-predictions --topics topics.tsv --run run.trec --predictions predictions.jsonl --output OUT",
+        "topics.tsv run.trec predictions.jsonl",
+    ),
+    (
+        formats,
+        "kilt-questions --gold kilt.jsonl --questions topics.tsv --output OUT",
+        "kilt.jsonl topics.tsv",
+    ),
     (
         train,
         "data --pairs pairs.jsonl dpr.json kilt.jsonl --judged topics.tsv qrels.trec --input documents.jsonl"
@@ -113,6 +146,7 @@ def contents(path: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stubbed")
 @pytest.mark.parametrize("how", ["fifo", "fd"])
 @pytest.mark.parametrize("size", ["small", "large"])
@@ -228,6 +262,7 @@ def test_i2_a_dash_is_stdout(
     assert found.out
 
 
+@pytest.mark.slow
 def test_a_dash_is_stdout_of_a_process(folder: Path) -> None:
     arguments = ["--run", folder / "run.trec", "--qrels", folder / "qrels.trec", "--output", "-"]
     result = spawn("seal_ir.eval", *arguments)

@@ -113,6 +113,7 @@ def frontier(tmp_path: Path) -> str:
     return text.replace(f"'{COPY}'", shlex.quote(both).replace("\\", "\\\\").replace('"', '\\"'))
 
 
+@pytest.mark.slow
 def test_frontiers_are_marked_and_drawn_beside_the_page(
     call: Runner, tmp_path: Path, pages: tuple[Path, Path]
 ) -> None:

@@ -57,6 +57,7 @@ def check_run(path: Path, tag: str) -> None:
         assert len({row[2] for row in mine}) == len(mine)
 
 
+@pytest.mark.slow
 def test_a_user_searches(tiny_index: Path, topics: Path, tmp_path: Path) -> None:
     """In a process of its own, without Java, without a home; and again where the locale knows ASCII only."""
     bare = {"PATH": "/nonexistent", "HOME": "/nonexistent"}

@@ -41,7 +41,7 @@ def refused(search: Search, stubbed: Stubbed, code: int, *parts: str, arguments:
         (
             ["--fuse", "none.trec"],
             2,
-            "--fuse 'none.trec': no such file; give bm25, a run in TREC format or a Luc",
+            "--fuse 'none.trec': no such file; give bm25, a run or a Luc",
         ),
         (["--fuse", "{folder}"], 1, "{folder}: holds no Lucene index; --fuse bm25 builds one"),
         (["--fuse", "{folder}/topics.tsv"], 1, "topics.tsv:1: 4 columns"),

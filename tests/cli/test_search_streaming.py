@@ -134,6 +134,7 @@ def test_who_stops_early_leaves_no_thread() -> None:
 TOPICS = "".join(f"q{i}\t{sentence} {i}\n" for i, sentence in enumerate(tiny.SENTENCES * 3))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stubbed")
 def test_threads_do_not_change_a_byte(call: Runner, tiny_index: Path, tmp_path: Path) -> None:
     (tmp_path / "topics.tsv").write_text(TOPICS)
@@ -149,6 +150,7 @@ def test_threads_do_not_change_a_byte(call: Runner, tiny_index: Path, tmp_path: 
     assert len(run.splitlines()) > 45
 
 
+@pytest.mark.slow
 def test_results_are_written_as_they_come(
     call: Runner, stubbed: Stubbed, tiny_index: Path, tmp_path: Path
 ) -> None:

@@ -43,6 +43,7 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_hits_are_the_same(indexes: dict[int, Path], preset: str) -> None:
     found = {}
@@ -54,6 +55,7 @@ def test_hits_are_the_same(indexes: dict[int, Path], preset: str) -> None:
     assert found[7] == found[1]
 
 
+@pytest.mark.slow
 def test_runs_are_the_same_bytes(indexes: dict[int, Path], tmp_path: Path) -> None:
     topics = tmp_path / "topics.tsv"
     topics.write_text("".join(f"q{i}\t{query}\n" for i, query in enumerate(QUERIES)), encoding="utf-8")

@@ -127,6 +127,7 @@ def as_toml(settings: dict[str, Any]) -> str:
     return "\n".join(line for name, lines in tables.items() for line in (f"[{name}]", *lines))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ranges", "fused", "n"), [(RANGES, [], 12 + 1), (FUSION, ["one", "two"], 2 * (8 + 8) + 1)]
 )
@@ -174,6 +175,7 @@ def test_the_default_is_that_of_a_search(tune: Tune, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_coordinates_go_through_the_same_figures(tune: Tune) -> None:
     assert tune(RANGES, "--measures", *MEASURES, "--folds", 3).code == 0
     grid = {as_toml(tried["settings"]): tried["figures"] for tried in tune.figures()["tried"]}
@@ -294,6 +296,7 @@ def edit(path: Path, old: str, new: str) -> None:
         (["--output", "{folder}"], 2, "is a folder"),
         (["--output", "/proc/none/tuned.toml"], 2, "/proc/none/tuned.toml"),
         (["--folds", "1"], 2, "--folds is 1; it must be at least 2"),
+        (["--measures", "EM"], 2, "EM is of written answers; tune on a measure of rankings"),
         (["--folds", "15"], 2, "--folds 15: there are only 14 topics to divide"),
         (["--folds", "14", "--measures", "nDCG@10"], 2, "--folds 14: there are only 13 topics to divide"),
         (

@@ -55,6 +55,7 @@ def test_help(module: str) -> None:
     assert done.stdout.startswith(f"usage: python -m {module} ")
 
 
+@pytest.mark.slow
 def test_index_and_evaluate(tmp_path: Path) -> None:
     model = tiny.save_tokenizer(tmp_path / "model")
     index = tmp_path / "index"
@@ -68,6 +69,7 @@ def test_index_and_evaluate(tmp_path: Path) -> None:
     assert "run" in done.stdout
 
 
+@pytest.mark.slow
 def test_lucene_says_what_it_needs(tmp_path: Path) -> None:
     run, lucene = tmp_path / "run.trec", tmp_path / "lucene"
     words = ["--input", DEMO / "corpus.jsonl", "--lucene", lucene, "--topics", "demo", "--output", run]
@@ -83,6 +85,7 @@ def test_lucene_says_what_it_needs(tmp_path: Path) -> None:
     assert not [path for path in (run, lucene, tmp_path / "faiss") if path.exists()]
 
 
+@pytest.mark.slow
 def test_a_hybrid_search_says_so_before_it_decodes(tmp_path: Path) -> None:
     index, run = tmp_path / "index", tmp_path / "run.trec"
     tiny.build(index)  # its model does not exist: loading it would be another fault
@@ -95,6 +98,7 @@ def test_a_hybrid_search_says_so_before_it_decodes(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
+@pytest.mark.slow
 def test_import_is_light() -> None:
     code = (
         "import sys, seal_ir.baselines.dense.searching, seal_ir.baselines.gar.searching; print(*sys.modules)"

@@ -89,6 +89,7 @@ def main():
 """
 
 
+@pytest.mark.slow
 def test_registration_on_simulated_tables(tmp_path: Path) -> None:
     index = tmp_path / "index"
     tiny.build(index)

@@ -29,6 +29,7 @@ def test_exact_p_values(seed: int) -> None:
         assert randomisation_p(values) == pytest.approx(their_p(values, np.inf), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_sampled_p_values(seed: int) -> None:
     values = np.random.default_rng(seed).normal(0.1, 1, 200)

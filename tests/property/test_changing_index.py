@@ -299,7 +299,7 @@ def same_searches(index: Index, fresh: Path, generator: Generator) -> None:
     )
 
 
-TestChangingIndex = ChangingIndex.TestCase
+TestChangingIndex = pytest.mark.slow(ChangingIndex.TestCase)
 TestChangingIndex.settings = settings(
     examples(30),
     stateful_step_count=20,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from seal_ir.index.reader import Index
@@ -22,7 +23,7 @@ class ChangingShards(ChangingIndex):
         return sharded(self.directory, self.n_shards[0])
 
 
-TestChangingShards = ChangingShards.TestCase
+TestChangingShards = pytest.mark.slow(ChangingShards.TestCase)
 TestChangingShards.settings = settings(
     examples(20),
     stateful_step_count=20,

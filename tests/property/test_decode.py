@@ -346,6 +346,7 @@ def rank_configs(draw: st.DrawFn) -> RankConfig:
     )
 
 
+@pytest.mark.slow
 @examples(300)
 @given(
     case=st.booleans().flatmap(cases),

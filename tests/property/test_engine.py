@@ -58,6 +58,7 @@ def test_d4_count_and_locate_agree_with_the_scan(engine_factory, case) -> None:
         assert probe.occurrences(ngram) == oracle.occurrences(documents, ngram)
 
 
+@pytest.mark.slow
 @FEW
 @given(case=probes())
 def test_successors_agree_with_the_scan_and_with_extend(engine_factory, case) -> None:
@@ -91,6 +92,7 @@ def test_rows_are_those_of_every_symbol(engine_factory, documents, seed) -> None
     assert engine.locate(rows).tolist() == places
 
 
+@pytest.mark.slow
 @FEW
 @given(documents=corpora, data=st.data())
 def test_a_view_of_a_view_answers_like_an_index_of_its_documents(engine_factory, documents, data) -> None:
@@ -110,6 +112,7 @@ def test_a_view_of_a_view_answers_like_an_index_of_its_documents(engine_factory,
             assert probe.occurrences(ngram) == oracle.occurrences(documents, ngram)
 
 
+@pytest.mark.slow
 @FEW
 @given(case=probes())
 def test_verify_is_extend_of_each_candidate(engine_factory, case) -> None:
@@ -124,6 +127,7 @@ def test_verify_is_extend_of_each_candidate(engine_factory, case) -> None:
     assert np.array_equal(verified.reshape(-1, 2), extended)
 
 
+@pytest.mark.slow
 @FEW
 @given(case=probes())
 def test_batches_answer_like_single_calls(engine_factory, case) -> None:
@@ -139,6 +143,7 @@ def test_batches_answer_like_single_calls(engine_factory, case) -> None:
         assert pairs == probe.successors(ngram)
 
 
+@pytest.mark.slow
 @FEW
 @given(case=probes(), cut=st.integers(0, MAX_LENGTH))
 def test_extending_twice_is_the_range_of_the_whole(engine_factory, case, cut) -> None:
@@ -148,6 +153,7 @@ def test_extending_twice_is_the_range_of_the_whole(engine_factory, case, cut) ->
         assert probe.range(ngram[cut:], start=probe.range(ngram[:cut])) == probe.range(ngram)
 
 
+@pytest.mark.slow
 @FEW
 @given(case=probes(), seed=st.integers(0, 2**32))
 def test_permuting_documents_permutes_answers(engine_factory, case, seed) -> None:
@@ -160,6 +166,7 @@ def test_permuting_documents_permutes_answers(engine_factory, case, seed) -> Non
         assert back == probe.occurrences(ngram)
 
 
+@pytest.mark.slow
 @FEW
 @given(documents=corpora)
 def test_boundary_counts_documents_and_nothing_crosses_it(engine_factory, documents) -> None:
@@ -174,6 +181,7 @@ def test_boundary_counts_documents_and_nothing_crosses_it(engine_factory, docume
     assert probe.successors(())[BOUNDARY] == probe.range((BOUNDARY,))
 
 
+@pytest.mark.slow
 @FEW
 @given(case=probes())
 def test_empty_ranges_are_zero_zero_and_stay_empty(engine_factory, case) -> None:

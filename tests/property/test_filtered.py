@@ -33,6 +33,7 @@ PARTS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["native", "sdsl"])
 @given(
     parts=st.lists(PARTS, min_size=1, max_size=10),

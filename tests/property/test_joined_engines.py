@@ -59,6 +59,7 @@ def _grid(
     return np.concatenate(grids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", sorted(MIXED))
 @examples(40)
 @given(parts=segments, seed=st.integers(0, 2**31))

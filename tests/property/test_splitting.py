@@ -140,6 +140,7 @@ def digests(directory: Path) -> set[str]:
     return {name.split("/")[0].split("-")[2] for name in content(directory) if name.startswith("segment")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_segment_tokens", [40, 1 << 30])
 @given(CHANGES, SPLITS)
 @examples(40)

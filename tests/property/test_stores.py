@@ -37,6 +37,7 @@ def _extracted(stores: object, documents: list[int]) -> list[list[int]]:
     return [symbols[lo:hi].tolist() for lo, hi in zip(offsets[:-1], offsets[1:], strict=True)]
 
 
+@pytest.mark.slow
 @FEW
 @given(segments=st.lists(corpora, min_size=1, max_size=3), seed=st.integers(0, 2**32))
 def test_stores_give_the_streams_back_in_any_order(segments: list[list[list[int]]], seed: int) -> None:
@@ -50,6 +51,7 @@ def test_stores_give_the_streams_back_in_any_order(segments: list[list[list[int]
     assert _extracted(stores, []) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", sorted(FACTORIES))
 @FEW
 @given(documents=corpora)

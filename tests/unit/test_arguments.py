@@ -97,6 +97,7 @@ def expected(entries: Entries) -> dict[str, Any]:
     return {entry: entries[entry](VALUES[entry]) for entry in ENTRIES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_i1_queries_in_any_container_go_by_position(

@@ -72,6 +72,7 @@ def one_at_a_time(encoder: PassageEncoder, document: Document, pooling: str) -> 
     return vector / np.linalg.norm(vector) if encoder.files.unit_length else vector
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pooling", "normalised"), [("mean_tokens", True), ("cls_token", False), (None, False)]
 )

@@ -55,6 +55,7 @@ def make(call: Runner, folder: Path, model: Path, *more: object) -> Result:
     return call(expansions.main, *words, "--model", model, "--device", "cpu", *more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["llama", "bart"])
 def test_command(
     call: Runner, folder: Path, models: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -155,6 +156,7 @@ def test_faults(
     assert sorted(path.name for path in left) == ["file", "topics.jsonl"]
 
 
+@pytest.mark.slow
 def test_a_model_that_fails_leaves_nothing(
     call: Runner, folder: Path, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

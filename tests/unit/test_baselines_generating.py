@@ -69,6 +69,7 @@ def greedy(writer: Writer, prompt: tuple[int, ...], n_tokens: int, ends: set[int
     return written, False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [1, 3, 10])
 def test_the_best_token_at_each_step(writer: Writer, batch_size: int) -> None:
     prompts = prompts_of(writer)

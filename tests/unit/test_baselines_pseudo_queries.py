@@ -14,6 +14,7 @@ import torch
 from seal_ir.baselines.pseudo_queries import __main__ as pseudo_queries
 from seal_ir.baselines.pseudo_queries import writing
 from seal_ir.baselines.pseudo_queries.choosing import QuestionCounts, kept
+from seal_ir.formats.collections.collection import Collection
 from seal_ir.formats.topics.questions import question_words
 from seal_ir.formats.topics.reading import read_topics
 from tests.helpers import tiny
@@ -117,6 +118,19 @@ def test_known_questions(call: Runner, folder: Path) -> None:
     assert "leak" not in result.err
 
 
+def test_questions_behind_the_text(call: Runner, folder: Path) -> None:
+    """As doc2query has them; title and text stay what they were read as, and other fields stay."""
+    judged = ["--judged", folder / "topics.tsv", folder / "qrels.trec", "--exclude", folder / "test.tsv"]
+    assert make(call, folder, *judged, "--as-text").code == 0
+    before, after = (list(Collection("JsonCollection", folder / f"{name}.jsonl")) for name in ("docs", "out"))
+    asked = [["what is the capital of France?"], [], ["Is it a fish?", "who lives in the sea"], []]
+    for old, new, texts in zip(before, after, asked, strict=True):
+        assert new == old._replace(text="\n".join([old.text, *texts]))
+    records = [json.loads(line) for line in (folder / "out.jsonl").read_text("utf-8").splitlines()]
+    assert records[0]["source"] == "x"
+    assert not any("contents" in record or "pseudo_queries" in record for record in records)
+
+
 @pytest.mark.parametrize("how", ["fifo", "fd"])
 def test_known_questions_from_pipes_to_stdout(call: Runner, folder: Path, how: str) -> None:
     names = ["topics.tsv", "qrels.trec", "pairs.jsonl", "test.tsv", "docs.jsonl"]
@@ -172,6 +186,7 @@ def test_questions_of_a_model(call: Runner, folder: Path, model: Path) -> None:
     assert figures(result)["excluded_questions"] == 1
 
 
+@pytest.mark.slow
 def test_passages_that_are_cut_are_told_in_one_line(call: Runner, folder: Path, model: Path) -> None:
     lines(folder / "docs.jsonl", [RECORDS[0], {"id": "d2", "contents": "whale " * 9000}])
     words = ["--model", model, "--include-ids", folder / "ids", "--per-document", 2, "--batch-size", 1]
@@ -235,7 +250,11 @@ def faulty(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--pairs pairs.jsonl --input odd.jsonl", 1, ["document d1:", "it must be a list of strings"]),
         ("--pairs pairs.jsonl --exclude all.tsv", 1, ["every question is excluded, or none was written"]),
         ("--model MODEL --include-ids absent-ids", 1, ["none of its 1 ids is in"]),
-        ("--model BART --include-ids ids", 1, ["questions are written by a causal model"]),
+        (
+            "--model BART --include-ids ids",
+            1,
+            ["questions are written by a causal model that continues a text, or by one that was trained"],
+        ),
         ("--model ./nowhere/x --include-ids ids", 1, ["no such model folder"]),
     ],
 )
@@ -255,6 +274,7 @@ def test_kept() -> None:
     assert counts == QuestionCounts(2, 2, 3, repeated=2, excluded=2, excluded_words={"e"})
 
 
+@pytest.mark.slow
 def test_draws_follow_the_ten_likeliest() -> None:
     n = 20_000
     scores = torch.randn(1, 40, generator=torch.Generator().manual_seed(0)).repeat(n, 1)

@@ -59,6 +59,7 @@ def test_random_models_are_the_same_ones_and_about_as_certain_as_a_trained_one(i
     assert entropy(logits) == pytest.approx(ENTROPY, abs=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["intersective", "published"])
 def test_all_parts_are_measured_and_nothing_stays_changed(index: Index, name: str) -> None:
     decode = DecodeConfig(beam=3, body_steps=3, title_steps=3, rescore=name == "published")

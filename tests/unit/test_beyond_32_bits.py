@@ -40,6 +40,7 @@ def engine(tmp_path: Path) -> Any:
     return open_engine("native", tmp_path / "fm.bin")
 
 
+@pytest.mark.slow
 def test_a_segment_as_large_as_any(engine: Any) -> None:
     """Counted by hand: tests/helpers/sparse.py says what the documents are."""
     m, word, both = sparse.LONG, sparse.WORD, sparse.BOUNDARY

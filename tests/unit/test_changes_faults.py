@@ -79,6 +79,7 @@ def test_a_disk_that_fills_while_documents_are_added_or_merged(
     assert ids(directory) == [*OLD, "new"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["native", "sdsl"])
 def test_whatever_file_the_disk_has_no_room_for(tmp_path: Path, engine: str) -> None:
     """Each size of file that fails, one after the other, until the whole commit and its merge fit."""

@@ -58,6 +58,7 @@ def test_i20_every_command_is_listed(call: Runner) -> None:
     assert max(map(len, lines)) < 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("old", OLD_NAMES)
 def test_a_renamed_command_keeps_its_old_name_with_one_line_of_notice(old: str) -> None:
     """The same help, the same end, and the new name on stderr."""

@@ -189,6 +189,7 @@ def test_c8_keys_come_back_verbatim(tmp_path: Path) -> None:
     assert " x" in _texts(found, QUERY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query_words", [0, 3])
 @pytest.mark.parametrize("max_tokens", [60, 1024])
 def test_a20_long_queries_are_cut_to_the_models_positions(

@@ -86,6 +86,7 @@ def test_j4_a_training_set_on_a_full_disk(call: Runner, tmp_path: Path) -> None:
     assert whole_files(tmp_path / "other") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lora", [(), ("--lora", 2)])
 @pytest.mark.parametrize(("n_bytes", "told"), [(1_000, "checkpoint-1: cannot"), (20_000, "cannot")])
 def test_j4_training_on_a_full_disk(
@@ -131,6 +132,7 @@ def test_a_run_that_may_not_write_is_refused_before_its_first_step(
     assert "step 0/1" not in result.err
 
 
+@pytest.mark.slow
 def test_curves_on_a_full_disk(tmp_path: Path) -> None:
     from seal_ir.train.fit.result import draw
 

@@ -9,11 +9,9 @@ import json
 import shutil
 import sys
 import tarfile
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -25,78 +23,13 @@ from seal_ir.formats.io.resolve import Places
 from seal_ir.index.download import downloaded, main
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index, registered
-
-DATA = bytes(range(256)) * 5000
-
-
-class Server(ThreadingHTTPServer):
-    """Serves `content` in the way that the path names; remembers what ranges were asked for."""
-
-    daemon_threads = True
-    content = DATA
-    breaks = 2  # times that /breaks ends early
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.asked: list[tuple[str, str | None]] = []
-
-    def of(self, path: str, content: bytes | None = None) -> Download:
-        known = self.content if content is None else content
-        url = f"http://127.0.0.1:{self.server_address[1]}{path}"
-        return Download(url, hashlib.sha256(known).hexdigest(), len(known))
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def log_message(self, *words: object) -> None:
-        """Say nothing."""
-
-    def do_GET(self) -> None:  # noqa: N802 - its name there
-        asked, content = self.headers.get("Range"), self.server.content
-        self.server.asked.append((self.path, asked))
-        if self.path == "/gone":
-            return self.send_error(404)
-        if self.path == "/moved":
-            self.send_response(302)
-            self.send_header("Location", "/file")
-            return self.end_headers()
-        if self.path == "/elsewhere":
-            self.send_response(302)
-            self.send_header("Location", "file:///etc/passwd")
-            return self.end_headers()
-        if self.path == "/loop":
-            self.send_response(302)
-            self.send_header("Location", "/loop")
-            return self.end_headers()
-        if self.path == "/slow":
-            time.sleep(5)
-        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and self.path != "/whole" else 0
-        if start >= len(content):
-            return self.send_error(416)
-        body = content[start:]
-        self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(body) + (1 if self.path == "/longer" else 0)))
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-        self.end_headers()
-        if self.path == "/breaks" and self.server.breaks:
-            self.server.breaks -= 1
-            body = body[: len(content) // 3]
-        if self.path == "/always-breaks":
-            body = b""
-        self.wfile.write(body + (b"!" if self.path == "/longer" else b""))
-        return None
+from tests.helpers.file_server import DATA, Server, archive, serving
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server() as made:
-        thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        yield made
-        made.shutdown()
-        thread.join()
+    with serving() as server:
+        yield server
 
 
 def nothing(n_bytes: int) -> None:
@@ -113,6 +46,23 @@ def test_a_file_is_fetched_whole(server: Server, tmp_path: Path, path: str) -> N
     if path == "/breaks":
         third = len(DATA) // 3
         assert [asked for _, asked in server.asked] == [None, f"bytes={third}-", f"bytes={2 * third}-"]
+
+
+def test_a_slow_one_is_waited_for(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is for the next piece, not for all."""
+    monkeypatch.setattr(downloads, "TIMEOUT_SECONDS", 0.5)
+    fetch(server.of("/dribbles"), tmp_path / "file", nothing)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert len(server.asked) == 1
+
+
+def test_what_came_before_a_silence_is_kept(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(downloads, "TIMEOUT_SECONDS", 0.5)
+    fetch(server.of("/stalls"), tmp_path / "file", nothing)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert [asked for _, asked in server.asked] == [None, "bytes=1000-"]
 
 
 @pytest.mark.parametrize(("path", "start"), [("/file", "bytes=1000-"), ("/whole", "bytes=1000-")])
@@ -154,6 +104,31 @@ def test_another_file_is_refused_and_begun_anew(server: Server, tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("broken", ["/gone", "/always-breaks", "/longer", "/other"])
+def test_a_mirror_is_asked_where_the_address_fails(server: Server, tmp_path: Path, broken: str) -> None:
+    one, mirror = server.of(broken), server.of("/file").url
+    fetch(replace(one, mirrors=(mirror,)), tmp_path / "file", nothing)
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert [path for path, _ in server.asked][-1] == "/file"
+
+
+def test_a_mirror_goes_on_where_the_address_ended(server: Server, tmp_path: Path) -> None:
+    third = len(DATA) // 3
+    part = tmp_path / f".file.{server.of('/file').sha256[:12]}.part"
+    part.write_bytes(DATA[:third])
+    fetch(replace(server.of("/gone"), mirrors=(server.of("/file").url,)), tmp_path / "file", nothing)
+    assert server.asked == [("/gone", f"bytes={third}-"), ("/file", f"bytes={third}-")]
+
+
+def test_where_no_address_has_it_all_are_told(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        fetch(replace(server.of("/gone"), mirrors=(server.of("/loop").url,)), tmp_path / "file", nothing)
+    assert "/gone: the server says 404" in str(error.value)
+    assert "; and http" in str(error.value)
+    assert "/loop: the server says 302" in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_only_one_process_adds_to_a_file(server: Server, tmp_path: Path) -> None:
     download = server.of("/file")
     part = tmp_path / f".file.{download.sha256[:12]}.part"
@@ -182,10 +157,27 @@ def test_what_cannot_be_checked(values: tuple[str, str, int]) -> None:
         Download(*values)
 
 
-def archive(path: Path, add: Callable[[tarfile.TarFile], object], mode: str = "w:gz") -> Path:
-    with tarfile.open(path, mode) as made:  # type: ignore[call-overload]
-        add(made)
-    return path
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ({}, "download is {}; it must have url, sha256, n_bytes"),
+        ({"url": "https://x", "sha256": "0" * 64, "bytes": 5}, "it must have url, sha256, n_bytes"),
+        (
+            {"url": "https://x", "sha256": "0" * 64, "n_bytes": 5, "mirrors": ["file:///etc"]},
+            "'file:///etc' is no address",
+        ),
+        ({"url": "https://x", "sha256": "0" * 64, "n_bytes": "5"}, "it must have url, sha256, n_bytes"),
+    ],
+)
+def test_a_table_that_means_nothing(table: dict[str, object], told: str) -> None:
+    with pytest.raises(InputError) as error:
+        Download.of(table, "models.toml: small")
+    assert told in str(error.value)
+
+
+def test_a_table_with_mirrors() -> None:
+    table = {"url": "https://x", "sha256": "0" * 64, "n_bytes": 5, "mirrors": ["http://y"]}
+    assert Download.of(table, "here") == Download("https://x", "0" * 64, 5, ("http://y",))
 
 
 def member(name: str, **values: object) -> tarfile.TarInfo:
@@ -204,7 +196,7 @@ def member(name: str, **values: object) -> tarfile.TarInfo:
         (member("a", type=tarfile.LNKTYPE, linkname="b"), "neither a file nor a folder"),
         (member("a", type=tarfile.FIFOTYPE), "neither a file nor a folder"),
         (member("a", type=tarfile.CHRTYPE), "neither a file nor a folder"),
-        (member("/evil"), "holds 0 files named index.json, not one"),  # becomes relative
+        (member("/evil"), "0 folders in it hold index.json, not one"),  # becomes relative
     ],
 )
 def test_hostile_archives(tmp_path: Path, info: tarfile.TarInfo, reason: str) -> None:
@@ -212,7 +204,7 @@ def test_hostile_archives(tmp_path: Path, info: tarfile.TarInfo, reason: str) ->
     inner.mkdir()
     made = archive(tmp_path / "a.tar", lambda tar: tar.addfile(info))
     with pytest.raises(InputError) as error:
-        unpack(made, inner / "index", "index.json", str)
+        unpack(made, inner / "index", ("index.json",), str)
     assert reason in str(error.value)
     assert [one.name for one in tmp_path.iterdir() if one.name != "in"] == ["a.tar"]
     assert list(inner.iterdir()) == []
@@ -222,8 +214,8 @@ def test_hostile_archives(tmp_path: Path, info: tarfile.TarInfo, reason: str) ->
 @pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b\x08 cut"])
 def test_no_archives(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.tar").write_bytes(content)
-    with pytest.raises(InputError, match=r"a.tar: (cannot be unpacked|holds 0)"):
-        unpack(tmp_path / "a.tar", tmp_path / "index", "index.json", str)
+    with pytest.raises(InputError, match=r"a.tar: (cannot be unpacked|0 folders)"):
+        unpack(tmp_path / "a.tar", tmp_path / "index", ("index.json",), str)
     assert not (tmp_path / "index").exists()
 
 

@@ -150,6 +150,7 @@ def _ask_everything(engine: Any, seed: int) -> list[bytes]:
     return [answer.tobytes() for answer in answers]
 
 
+@pytest.mark.slow
 def test_eight_threads_get_the_answers_of_one(large_engine) -> None:
     alone = [_ask_everything(large_engine, seed) for seed in range(8)]
     with ThreadPoolExecutor(8) as pool:

@@ -94,7 +94,7 @@ def test_runs_in_kilts_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_a_run_has_one_output_a_datapoint(tmp_path: Path, sets: list[str]) -> None:
     run = write(tmp_path / "run.jsonl", datapoint("0", "1"), datapoint("1", *sets))
     with pytest.raises(
-        InputError, match=rf"run\.jsonl:2: a run has one output a datapoint, seen {len(sets)}"
+        InputError, match=rf"run\.jsonl:2: topic '1': a run has one output a datapoint, seen {len(sets)}"
     ):
         read_rankings(run)
 

@@ -34,6 +34,7 @@ def spec_of(name: str, tmp_path: Path) -> TableSpec:
     return read_spec(ROOT / "eval" / f"{name}.toml", tmp_path / "results", places)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_can_be_read_and_planned(name: str, tmp_path: Path) -> None:
     spec = spec_of(name, tmp_path)
@@ -122,8 +123,9 @@ def test_published_cells(name: str, tmp_path: Path) -> None:
         system, _, figures = entry.strip().rpartition(" ")
         expected[system] = [float(figure) for figure in figures.split("/")]
     sets = [topics.name for topics in spec.topics if topics.name not in OVERLAP]
-    assert cells(spec, sets) == expected
-    assert list(cells(spec, sets)) == list(expected)
+    found = {system: figures for system, figures in cells(spec, sets).items() if figures}
+    assert found == expected
+    assert list(found) == list(expected)
     assert spec.source.startswith("Bevilacqua et al., ")
 
 
@@ -136,7 +138,8 @@ def test_published_cells_of_the_overlap_split(tmp_path: Path) -> None:
 
 def test_published_averages_of_kilt_are_those_of_their_cells(tmp_path: Path) -> None:
     spec = spec_of("kilt", tmp_path)
-    for figures in cells(spec, [topics.name for topics in spec.topics]).values():
+    published = filter(None, cells(spec, [topics.name for topics in spec.topics]).values())
+    for figures in published:
         assert sum(figures[:-1]) / 7 == pytest.approx(figures[-1], abs=0.051)
 
 
@@ -150,6 +153,8 @@ CHAINS = {  # what has to be done for a row alone, in order
     ("nq320k", "BM25 (gensim)"): "baselines.gensim_bm25",
     ("nq320k", "DSI-BART"): "baselines.dense, baselines.docids, train data, train fit, index, search",
     ("nq320k", "GENRE"): "train data, train fit, index, search",
+    ("kilt", "BM25"): "convert, baselines.bm25",
+    ("kilt", "SEAL intersective"): "convert, train convert, index, search",
     ("index-size", "DPR"): "baselines.dense",
 }
 
@@ -162,9 +167,9 @@ def test_rows_of_other_systems_have_all_their_steps(name: str, system: str, tmp_
     assert ", ".join(done).replace("seal_ir.", "") == CHAINS[name, system]
 
 
-def test_of_the_papers_tables_only_kilt_has_rows_that_no_step_makes(tmp_path: Path) -> None:
+def test_every_row_of_the_papers_tables_is_made_by_steps(tmp_path: Path) -> None:
     tables = {name: [row.system for row in spec_of(name, tmp_path).rows if row.missing] for name in PUBLISHED}
-    assert {name for name, systems in tables.items() if systems} == {"kilt"}
+    assert {name for name, systems in tables.items() if systems} == set()
 
 
 def test_the_sample_of_200_is_the_beginning_of_that_of_500() -> None:

@@ -153,6 +153,18 @@ def test_answers_behind_the_cut_that_tie_with_it_are_looked_at(tmp_path: Path) -
         assert asked == {"a", "b", "c"}  # d is behind the cut and ties with nothing before it
 
 
+def test_passages_behind_the_cut_may_be_lacking(tmp_path: Path) -> None:
+    """Figures do not need them: those that the source lacks hold no answer."""
+    run = written(tmp_path / "run", "1 Q0 a 1 1 t\n1 Q0 b 2 1 t\n1 Q0 c 3 1 t\n")
+    questions = Questions("t", ["1"], {"1": ["yes"]})
+    for bodies, told in (({"c": "no"}, []), ({"c": "no", "b": "yes"}, ["ties"])):
+        table = evaluate([run], questions, parse_measures(["AnswerAccuracy@1"]), lambda _, its=bodies: its)
+        assert table.results[0].figures["AnswerAccuracy@1"] == 0
+        assert [finding.kind for finding in table.findings] == told
+    with pytest.raises(InputError, match="1 of 1 passages in the runs, such as 'c', are not in"):
+        evaluate([run], questions, parse_measures(["AnswerAccuracy@1"]), lambda _: {"b": "yes"})
+
+
 def test_judged_share_is_over_results_of_judged_topics() -> None:
     rankings = {"1": ["a", "b", "c"], "2": ["a"], "3": ["x", "y"]}
     qrels = {"1": {"a": 1, "c": 0}, "2": {"b": 1}}

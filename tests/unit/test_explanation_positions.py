@@ -118,6 +118,7 @@ def _ranked(index: Index, config: RankConfig, seed: int) -> list[tuple[Document,
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOKENIZERS)
 @pytest.mark.parametrize("which", ["paper", "balanced", "lm-fm", "lm"])
 def test_keys_are_at_their_positions(tmp_path: Path, name: str, which: str) -> None:

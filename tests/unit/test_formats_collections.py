@@ -150,6 +150,7 @@ def test_a10_file_or_folder_and_wrong_kind(tmp_path: Path) -> None:
         "JsonCollection",
         "TsvCollection",
         "DprTsvCollection",
+        "KiltCollection",
         "HFDataset",
         "LuceneIndex",
         "ir_datasets",

@@ -6,10 +6,14 @@ import re
 from pathlib import Path
 
 from seal_ir.formats.collections.collection import Collection, collection_kinds
+from seal_ir.formats.runs.others import read_ranked
+from seal_ir.formats.runs.shapes import PASSAGE_FORMATS, Asked
 from seal_ir.formats.runs.trec import OUTPUT_FORMATS, RunWriter, read_qrels, read_run
 from seal_ir.formats.topics.answers import read_answers
+from seal_ir.formats.topics.predictions import read_predictions
 from seal_ir.formats.topics.reading import TOPICS_FORMATS, detect_format, read_topics
 from seal_ir.records import Hit
+from tests.helpers.passages import MONT_BLANC, write
 
 PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
 SUFFIXES = {"JsonCollection": ".jsonl", "HFDataset": ".jsonl"}
@@ -59,6 +63,13 @@ def test_answers_and_qrels(tmp_path: Path) -> None:
     assert read_qrels(tmp_path / "kilt") == {"30_1": {"12": 1}, "30_2": {"34": 1, "56": 1}}
 
 
+def test_predictions(tmp_path: Path) -> None:
+    for name, text in examples("predictions").items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert read_predictions(tmp_path / "jsonl") == {"30_1": "Mont Blanc", "30_2": ""}
+    assert read_predictions(tmp_path / "kilt") == {"30_1": "Mont Blanc"}
+
+
 def test_runs(tmp_path: Path) -> None:
     blocks = examples("run")
     assert tuple(blocks) == OUTPUT_FORMATS
@@ -68,3 +79,13 @@ def test_runs(tmp_path: Path) -> None:
             writer.write("30_1", [Hit("12#0", 3.5), Hit("34#5", -0.25)])
         assert path.read_text(encoding="utf-8") == text
     assert read_run(tmp_path / "trec") == {"30_1": [("12#0", 3.5), ("34#5", -0.25)]}
+
+
+def test_passages(tmp_path: Path) -> None:
+    blocks = examples("passages")
+    assert tuple(blocks) == PASSAGE_FORMATS
+    asked = Asked("30_1", "where", ["Alps"], lambda text: "Alps" in text)
+    for name, text in blocks.items():
+        assert write(tmp_path / name, name, (asked, [MONT_BLANC])).read_text(encoding="utf-8") == text
+        run = read_ranked(tmp_path / name, {"30_1": "where"})
+        assert run == ({"30_1": [("12#0", 3.5)]}, {"12#0": ("Mont Blanc", "In the Alps.")})

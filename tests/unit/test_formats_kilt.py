@@ -42,6 +42,93 @@ def test_answers(tmp_path: Path) -> None:
     assert read_answers(path) == read_answers(path, "kilt") == {"k1": ["x", "Zürich"], "k2": []}
 
 
+# A record of each dataset as its file has it, cut short, with what is asked and answered.
+PAGE = {"wikipedia_id": "7", "title": "T", "start_paragraph_id": 1, "end_paragraph_id": 1}
+DATASETS: dict[str, tuple[dict[str, object], str, list[str]]] = {
+    "fever": (
+        {"input": "Ann was born in Paris.", "output": [{"answer": "REFUTES", "provenance": [PAGE]}]},
+        "Ann was born in Paris.",
+        ["REFUTES"],
+    ),
+    "aidayago2": (
+        {
+            "input": "SOCCER - [START_ENT] JAPAN [END_ENT] GET LUCKY WIN",
+            "output": [
+                {"answer": "Japan national team", "provenance": [{"wikipedia_id": "7", "title": "T"}]}
+            ],
+            "meta": {"left_context": "SOCCER -", "mention": "JAPAN", "right_context": "GET LUCKY WIN"},
+        },
+        "SOCCER -  JAPAN  GET LUCKY WIN",
+        ["Japan national team"],
+    ),
+    "wned": (
+        {"input": "He met [START_ENT] Ann [END_ENT]", "output": [{"answer": "Ann", "provenance": [PAGE]}]},
+        "He met  Ann",
+        ["Ann"],
+    ),
+    "cweb": (
+        {"input": "[START_ENT] Ann [END_ENT] again", "output": [{"answer": "Ann", "provenance": [PAGE]}]},
+        "Ann  again",
+        ["Ann"],
+    ),
+    "trex": (
+        {
+            "input": "Ann [SEP] genre",
+            "output": [{"answer": "jazz", "provenance": [PAGE]}, {"answer": "jazz", "provenance": [PAGE]}],
+            "meta": {"sub_surface": ["Ann"]},
+        },
+        "Ann [SEP] genre",
+        ["jazz"],
+    ),
+    "structured_zeroshot": (
+        {
+            "input": "Ann [SEP] spouse",
+            "output": [{"answer": "Bob", "provenance": [PAGE]}],
+            "meta": {"template_questions": ["Who is Ann's spouse?"]},
+        },
+        "Ann [SEP] spouse",
+        ["Bob"],
+    ),
+    "nq": (
+        {"input": "who is ann", "output": [{"answer": "a", "provenance": [PAGE]}, {"answer": "b"}]},
+        "who is ann",
+        ["a", "b"],
+    ),
+    "hotpotqa": (
+        {"input": "Are Ann and Bob alike?", "output": [{"answer": "yes", "provenance": [PAGE, PAGE]}]},
+        "Are Ann and Bob alike?",
+        ["yes"],
+    ),
+    "triviaqa": (
+        {"input": "Who?", "output": [{"answer": "Ann"}, {"answer": "ANN"}, {"provenance": [PAGE]}]},
+        "Who?",
+        ["Ann", "ANN"],
+    ),
+    "eli5": (
+        {"input": "Why so?", "output": [{"answer": "Because. It is."}, {"provenance": [PAGE]}]},
+        "Why so?",
+        ["Because. It is."],
+    ),
+    "wow": (
+        {"input": "I like jazz.\nWho plays it?", "output": [{"answer": "Ann does.", "provenance": [PAGE]}]},
+        "I like jazz.\nWho plays it?",
+        ["Ann does."],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_a_file_of_each_dataset_is_topics_answers_and_pages(tmp_path: Path, name: str) -> None:
+    record, question, answers = DATASETS[name]
+    path = write(tmp_path / f"{name}-dev-kilt.jsonl", {"id": "1", **record})
+    assert read_topics(path) == [Query("1", question)]
+    assert read_answers(path) == {"1": answers}
+    assert read_qrels(path) == {"1": {"7": 1}}
+    test = write(tmp_path / f"{name}-test_without_answers-kilt.jsonl", {"id": "1", "input": record["input"]})
+    assert read_topics(test) == [Query("1", question)]
+    assert read_answers(test) == {"1": []}
+
+
 def test_a21_only_outputs_with_provenance_count(tmp_path: Path) -> None:
     path = write(
         tmp_path / "gold.jsonl",

@@ -51,6 +51,7 @@ class Writer:
         assert self.process.returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WRITERS)
 def test_j7_what_a_killed_writer_leaves_is_cleared_by_the_next(tmp_path: Path, kind: str) -> None:
     """Whatever either of them writes, and under whichever name; a living writer keeps its own."""
@@ -89,6 +90,7 @@ def test_other_hidden_files_stay(tmp_path: Path) -> None:
     clear_left(tmp_path / "absent")
 
 
+@pytest.mark.slow
 def test_writers_side_by_side_do_not_clear_each_other(tmp_path: Path) -> None:
     """A new file is cleared before it is locked only to be made again."""
     faults: list[BaseException] = []

@@ -30,6 +30,7 @@ from seal_ir.formats.io.folders import find_documents
 from seal_ir.formats.io.inputs import KeptPipe, open_file, rereadable
 from seal_ir.formats.runs.trec import read_qrels, read_run
 from seal_ir.formats.topics.answers import read_answers
+from seal_ir.formats.topics.predictions import read_predictions
 from seal_ir.formats.topics.questions import excluded_questions, paired_questions
 from seal_ir.formats.topics.reading import datapoint_inputs, detect_format, read_topics
 from tests.helpers.piping import Piped, pipes
@@ -95,6 +96,8 @@ READERS: dict[str, tuple[Callable[[int], bytes], Callable[[Path], object]]] = {
     "inputs": (_lines(KILT), lambda path: datapoint_inputs(path, [])),
     "answers": (_lines('{"qid": "@", "answers": ["a"]}'), read_answers),
     "answers, nq": (_lines("question @\t['an answer']"), read_answers),
+    "predictions": (_lines('{"qid": "@", "answer": "a"}'), read_predictions),
+    "predictions of kilt": (_lines(KILT), read_predictions),
     "ids": (_lines("d@"), read_ids),
     "documents": (_lines(RECORD), _documents("JsonCollection")),
     "last of equal documents": (_lines(RECORD), _documents("JsonCollection", duplicates="last")),
@@ -102,6 +105,10 @@ READERS: dict[str, tuple[Callable[[int], bytes], Callable[[Path], object]]] = {
     "documents, pretty": (_pretty, _documents("JsonCollection")),
     "documents, tsv": (_lines("d@\tTitle\ttext @"), _documents("TsvCollection")),
     "documents, dpr": (_lines('@\t"text ""@"""\tTitle'), _documents("DprTsvCollection")),
+    "documents, kilt": (
+        _lines('{"wikipedia_id": "@", "wikipedia_title": "Title @", "text": ["Title @", "text @"]}'),
+        _documents("KiltCollection"),
+    ),
     "overlap": (_lines('{"id": "@", "labels": ["question_overlap"]}'), read_overlap),
     "pairs": (
         _lines('{"question": "q @", "positive_ids": ["d@"]}'),
@@ -124,6 +131,7 @@ READERS: dict[str, tuple[Callable[[int], bytes], Callable[[Path], object]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["fifo", "fd"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", READERS)

@@ -107,6 +107,7 @@ def probe(forking: subprocess.Popen[str], tmp_path: Path) -> Probe:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("modules", MODULES)
 def test_e2_e4_importing_is_light(modules: str, probe: Probe) -> None:
     assert probe(f"import {modules}") == "light\n"
@@ -127,6 +128,7 @@ HELPS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", HELPS, ids=" ".join)
 def test_i11_i20_no_help_and_no_version_imports_what_takes_seconds(
     words: tuple[str, ...], probe: Probe

@@ -180,6 +180,7 @@ def test_the_model_is_that_of_the_index(directory: Path, tmp_path: Path) -> None
         SealIndexer(tmp_path, tiny.tokenizer())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frozen", FROZEN, ids=lambda path: path.name)
 def test_indexes_of_every_format_are_changed(frozen: Path, tmp_path: Path) -> None:
     directory = Path(shutil.copytree(frozen, tmp_path / "index"))

@@ -120,6 +120,7 @@ def test_files_of_a_large_index_are_checked_side_by_side(
         path.write_bytes(whole)
 
 
+@pytest.mark.slow
 def test_d6_every_byte_of_the_manifest_counts(directory: Path) -> None:
     path = directory / MANIFEST
     whole = path.read_bytes()

@@ -203,6 +203,7 @@ def test_stored_fields_made_by_hand_are_those_of_a_build(built: Path, corpus: Co
     assert "`stored`" in text
 
 
+@pytest.mark.slow
 def test_the_array_of_numbers_is_numpys_own(built: Path, tmp_path: Path) -> None:
     path = part(built, "segment-000000/by_id.npy")
     assert np.load(path).tolist() == [3, 1, 0, 2]

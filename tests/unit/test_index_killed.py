@@ -193,6 +193,7 @@ def holds(directory: Path) -> list[Document]:
     return documents
 
 
+@pytest.mark.slow
 def test_d7_processes_of_a_killed_build_end_with_it(directory: Path) -> None:
     pid = int(killed(directory, "", HANGING))
     deadline = time.monotonic() + 20

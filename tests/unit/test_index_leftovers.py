@@ -36,6 +36,7 @@ def test_what_is_not_of_an_index_stays_beside_it(directory: Path) -> None:
     assert (directory / "segment-notes").is_dir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "folder", "link"])
 @pytest.mark.parametrize("name", [WORKING, "segment-000007-0123456789ab", "tokenizer.01234567.json"])
 def test_leftovers_do_not_block_whatever_they_are(directory: Path, name: str, kind: str) -> None:

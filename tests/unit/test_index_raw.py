@@ -85,6 +85,7 @@ def test_formats_without_records_have_a_json_of_their_fields(tmp_path: Path) -> 
     assert json.loads(document.raw()) == {"id": "a", "title": "Title", "contents": "Title\nsome text"}
 
 
+@pytest.mark.slow
 def test_records_by_number_in_any_order(index: Index) -> None:
     expected = [document.raw for document in many()]
     numbers = [*range(len(expected)), 5, 5, 2 * RAW_ROWS, 0]

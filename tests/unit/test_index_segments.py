@@ -138,6 +138,7 @@ def test_d2_too_little_memory_is_refused_before_reading(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_d2_a_budget_cuts_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is the largest whose estimate fits, whatever the threads."""
     monkeypatch.setattr(memory, "LEAST_TOKENS", 100)
@@ -191,6 +192,7 @@ def test_processes_stay_within_threads_and_memory(
     assert (running, most) == (0, 2)
 
 
+@pytest.mark.slow
 def test_f7_progress_tells_of_every_phase(tmp_path: Path) -> None:
     for threads in (1, 3):
         told: list[tuple[str, int]] = []

@@ -135,6 +135,7 @@ def test_faults_while_reading_are_told_in_one_line(directory: Path, monkeypatch:
         said(directory)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ids.arrow", "by_id.npy", "texts.arrow", "tokenizer.json"])
 def test_unchecked_damage_never_crashes(directory: Path, name: str) -> None:
     """Flipped bytes that a check of sizes lets through: an error or another answer, never an abort."""

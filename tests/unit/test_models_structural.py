@@ -144,6 +144,7 @@ def _check(
             rows = known[len(rows) :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shared", [(0, 0, 0, 0), (2, 2, 2, 0), (5, 2, 3, 0)], ids=["none", "shared", "mixed"]
 )

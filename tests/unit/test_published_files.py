@@ -63,6 +63,7 @@ def test_surplus_bytes_are_refused(tmp_path: Path, whole: bytes) -> None:
         _sdsl.Baseline.open(str(path))
 
 
+@pytest.mark.slow
 def test_damage_is_refused_or_does_no_harm(tmp_path: Path, whole: bytes) -> None:
     """Whatever byte is wrong: an error in one line, or the same number of symbols, never a crash."""
     source = random.Random(5)
@@ -163,6 +164,7 @@ def test_a_side_file_names_nothing_but_sets(
     assert [path.name for path in tmp_path.iterdir()] == ["side"]
 
 
+@pytest.mark.slow
 def test_a_damaged_side_file_is_refused_or_fits(tmp_path: Path) -> None:
     prefix = tmp_path / "index"
     published.write(prefix, [token_list(document) for document in tiny.DOCUMENTS], None)

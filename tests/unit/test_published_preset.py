@@ -54,6 +54,7 @@ def same_keys(slow: QueryKeys, fast: QueryKeys, *, abs_tolerance: float = 0.0) -
     np.testing.assert_allclose(slow.unigrams.logprobs, fast.unigrams.logprobs, rtol=0, atol=abs_tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [
     random_generator(0), random_generator(1), random_generator(2, levels=3), tiny.generator(),
 ], ids=["random", "another", "ties", "echo"])  # fmt: skip
@@ -70,6 +71,7 @@ def test_the_slow_path_writes_the_same_keys(index: Index, made: Generator, confi
     assert any(found.keys for found in fast.queries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Bart", "T5"])
 def test_the_slow_path_of_an_encoder_decoder_network(index: Index, name: str) -> None:
     """Expanded rows, and keys read whole and padded: the same keys, probabilities within 1e-4."""
@@ -117,6 +119,7 @@ RANKS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", RANKS, ids=str)
 @pytest.mark.parametrize("made", [random_generator(3), tiny.generator()], ids=["random", "echo"])
 def test_the_slow_path_ranks_the_same(index: Index, made: Generator, config: RankConfig) -> None:

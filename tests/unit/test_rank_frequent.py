@@ -161,6 +161,7 @@ def test_rows_are_located_a_limited_number_at_a_time() -> None:
     assert max(sizes) == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["intersective", "paper", "lm-fm", "lm"])
 def test_a_search_over_copies_finds_as_many_as_are_asked_for(
     copies: Path, name: str, caplog: pytest.LogCaptureFixture

@@ -153,6 +153,7 @@ def test_tables_without_frontiers_stay_as_they_are(places: Places, tmp_path: Pat
     assert "frontiers" not in json.loads(writing.as_json(spec, measured, []))
 
 
+@pytest.mark.slow
 def test_a_picture_of_each_set_always_the_same(made: tuple[TableSpec, Measured], tmp_path: Path) -> None:
     found = frontier_plots(*made)
     assert [plot.name for plot in found] == [f"table.{name}.frontier" for name in ("six", "other", "mean")]
@@ -168,6 +169,7 @@ def test_a_picture_of_each_set_always_the_same(made: tuple[TableSpec, Measured],
     assert all(f"<!-- {name} -->" in text for name in ("Cheap", "Good", "Dear", "BM25", "best buy: Good"))
 
 
+@pytest.mark.slow
 def test_what_cost_nothing_that_could_be_measured_is_drawn_too(
     made: tuple[TableSpec, Measured], tmp_path: Path
 ) -> None:

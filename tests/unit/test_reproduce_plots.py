@@ -93,6 +93,7 @@ def test_pictures_without_points_are_left_out(made: tuple[TableSpec, Measured]) 
     assert names == ["table.six.hits", "table.six.seconds", "table.index-size"]
 
 
+@pytest.mark.slow
 def test_files_are_drawn_and_always_the_same(
     made: tuple[TableSpec, Measured], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

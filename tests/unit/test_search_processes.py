@@ -64,6 +64,7 @@ def found(searcher: SealSearcher, query: str) -> list[tuple[str, float]]:
     return [(hit.docid, round(hit.score, 3)) for hit in searcher.search(query)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "given"), POOLS)
 def test_i10_a_pool_of_processes_searches_after_the_first_search(
     method: str, given: str, tiny_index: Path, llama: Path
@@ -148,6 +149,7 @@ def test_i10_cuda_that_the_parent_has_used_is_refused_in_a_fork(
     assert SealSearcher(tiny_index, str(llama), device="cpu", preset="lm").search(QUERIES[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["by name", "loaded", "echo"])
 @pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, pickled])
 def test_i10_a_copied_searcher_searches(given: str, copied, tiny_index: Path, llama: Path) -> None:

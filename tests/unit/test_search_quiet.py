@@ -49,11 +49,13 @@ def run(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
 
 
+@pytest.mark.slow
 def test_i19_a_session_ends_without_a_report_of_leaks(tiny_index: Path) -> None:
     done = run(SESSION, tiny_index)
     assert (done.stdout, done.stderr) == ("", "")
 
 
+@pytest.mark.slow
 def test_i19_objects_that_outlive_the_session_are_not_reported(tiny_index: Path, tmp_path: Path) -> None:
     directories = [tiny_index]
     if find_spec("seal_ir._sdsl"):

@@ -86,6 +86,7 @@ def test_a_search_ends_with_the_index_that_it_began_with(directory: Path, stubbe
     assert "d4" not in ids(searcher)
 
 
+@pytest.mark.slow
 def test_readers_in_threads_beside_a_writer(directory: Path) -> None:
     """Every answer is that of some commit: both documents that are updated together, or none."""
     searcher = SealSearcher(directory, tiny.generator())
@@ -114,6 +115,7 @@ def test_readers_in_threads_beside_a_writer(directory: Path) -> None:
         assert all(reader.result() for reader in readers)
 
 
+@pytest.mark.slow
 def test_documents_to_hits_in_one_step() -> None:
     records = [{"id": d.id, "title": d.title, "text": d.text} for d in tiny.DOCUMENTS]
     searcher = SealSearcher.from_documents(records, tiny.generator(), preset="lm")

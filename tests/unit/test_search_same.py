@@ -41,6 +41,7 @@ def searched(searcher: SealSearcher, queries: Sequence[str], threads: int = 1) -
     return searcher.batch_search(queries, queries, k=7, threads=threads)
 
 
+@pytest.mark.slow
 def test_i12_one_query_at_a_time_is_the_same_in_any_company_and_order(
     tiny_index: Path, generator: Generator
 ) -> None:
@@ -52,6 +53,7 @@ def test_i12_one_query_at_a_time_is_the_same_in_any_company_and_order(
     assert all(expected.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [1, 3, 8])
 def test_i12_the_same_batches_give_the_same_bytes_in_every_run(
     tiny_index: Path, llama: Path, generator: Generator, batch_size: int
@@ -61,6 +63,7 @@ def test_i12_the_same_batches_give_the_same_bytes_in_every_run(
     assert searched(first, QUERIES) == searched(again, QUERIES) == searched(again, QUERIES, threads=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [3, 8])
 def test_i12_other_batches_differ_by_rounding_only(
     tiny_index: Path, generator: Generator, batch_size: int

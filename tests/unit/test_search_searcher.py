@@ -306,6 +306,7 @@ def _documents(directory: str) -> list[Document]:
     return searcher.index.documents(range(searcher.num_docs))
 
 
+@pytest.mark.slow
 def test_d11_another_process_opens_the_index_by_its_path(searcher: SealSearcher) -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.apply(_documents, [searcher.index_dir]) == DOCUMENTS

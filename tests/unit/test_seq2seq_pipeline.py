@@ -117,6 +117,7 @@ def test_bart_from_index_to_hits(documents: list[Document], tmp_path: Path) -> N
     assert generator.model.start_tokens == [2, 0]  # decoder start, forced <s>
 
 
+@pytest.mark.slow
 def test_t5_from_index_to_hits(documents: list[Document], tmp_path: Path) -> None:
     folder = tmp_path / "t5"
     folder.mkdir()

@@ -39,6 +39,7 @@ def served_with_bm25(index: Path) -> serving.ServedIndex:
     return replace(served, bm25=bm25.Bm25Ranking(index / "lucene", manifest))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hits", [1, 2, 10])
 def test_its_route_answers_as_a_search_does(index: Path, hits: int) -> None:
     with serving.running(served_with_bm25(index)) as url:

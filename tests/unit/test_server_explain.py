@@ -44,6 +44,7 @@ def get(url: str, path: str, **params: object) -> Any:
     return answer.json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decoding", [False, True])
 @pytest.mark.parametrize(("docid", "hits"), [("d1", 10), ("d5", 1), ("d3#0", 10), ("d9", 10)])
 def test_a_document_is_explained_as_in_python(
@@ -100,6 +101,7 @@ def test_keys_cost_nothing_where_nobody_asks(url: str, monkeypatch: pytest.Monke
     assert asked
 
 
+@pytest.mark.slow
 def test_many_explanations_at_once_are_those_of_one_at_a_time(url: str) -> None:
     asked = [(f"{QUERY} {n}", docid) for n in range(4) for docid in ("d1", "d2", "d9")]
     one = [get(url, "explain", query=query, docid=docid) for query, docid in asked]
@@ -108,6 +110,7 @@ def test_many_explanations_at_once_are_those_of_one_at_a_time(url: str) -> None:
     assert together == one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["explain?docid=d1&decoding=true&query=", "trace?query="])
 def test_what_is_recorded_delays_others_by_one_decoding_only(tiny_index: Path, path: str) -> None:
     model, generator = serving.held_generator()
@@ -165,6 +168,7 @@ def test_a_preset_without_explanations_is_refused(tiny_index: Path, path: str) -
     assert "preset 'published' has no explanations" in answer.json()["error"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["explain?docid=d1&query=a", "trace?query=a", "search?explain=true&query=a"])
 def test_the_limits_are_those_of_a_search(tiny_index: Path, path: str) -> None:
     model, generator = serving.held_generator()

@@ -131,6 +131,7 @@ def test_a_fault_of_the_server_is_500_and_logged(
     assert "the model broke" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("headers", "told"),
     [
@@ -176,6 +177,7 @@ def test_the_key_opens(tiny_index: Path, headers: dict[str, str]) -> None:
     assert set(told["components"]["securitySchemes"]) == {"ApiKeyAuth", "BearerAuth"}
 
 
+@pytest.mark.slow
 def test_a_commit_is_seen_when_asked_for_and_by_and_by(tmp_path: Path) -> None:
     tiny.build(tmp_path / "i")
     with serving.running(serving.served(tmp_path / "i"), refresh_s=0) as url:
@@ -192,6 +194,7 @@ def test_a_commit_is_seen_when_asked_for_and_by_and_by(tmp_path: Path) -> None:
         wait_until(lambda: httpx.get(f"{url}/v1/tiny/doc/new").status_code == 404)
 
 
+@pytest.mark.slow
 def test_searches_go_on_while_commits_come(tmp_path: Path, pool: ThreadPoolExecutor) -> None:
     tiny.build(tmp_path / "i")
     with serving.running(serving.served(tmp_path / "i"), refresh_s=0.02) as url:

@@ -166,6 +166,7 @@ def test_a_record_is_shown_as_pyserini_shows_it(raw: str, doc: object) -> None:
     assert parsed(raw) == doc
 
 
+@pytest.mark.slow
 def test_many_at_once_get_what_one_gets_byte_for_byte(url: str) -> None:
     queries = [f"{query} {number}" for number in range(4) for query in ("the capital", "a whale", "river of")]
     single = [get(url, "/v1/tiny/search", query=query).content for query in queries]

@@ -69,6 +69,7 @@ def test_an_id_that_is_there_is_409_unless_it_is_said_which_to_keep(client: http
     assert client.get("/doc/d1").json()["doc"]["contents"] == "Another one."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "told"),
     [
@@ -108,6 +109,7 @@ def test_a_body_that_is_too_large_is_413(client: httpx.Client, streamed: bool) -
     assert client.get("/doc/big").status_code == 404
 
 
+@pytest.mark.slow
 def test_deleting_what_is_not_there_is_404_and_the_last_document_stays(client: httpx.Client) -> None:
     assert client.delete("/docs/none").json() == {"error": "tiny: there is no document with the id 'none'"}
     for document in tiny.DOCUMENTS[:-1]:

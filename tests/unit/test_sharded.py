@@ -101,6 +101,7 @@ def seen(keys: list[QueryKeys]) -> list[object]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_keys_and_hits_are_those_of_one_machine(directory: Path, one: Index, name: str) -> None:
     searchers = [SealSearcher(index, tiny.generator(), preset=name) for index in (one, sharded(directory, 3))]
@@ -143,6 +144,7 @@ def test_candidates_are_verified_as_one_by_one(shards: ShardedIndex, one: Index)
     assert counts[0] == counts[1]
 
 
+@pytest.mark.slow
 def test_a_step_is_one_round_trip(shards: ShardedIndex) -> None:
     from seal_ir.decode.beam import decode
     from seal_ir.decode.constraint import CostRule
@@ -160,6 +162,7 @@ def test_a_step_is_one_round_trip(shards: ShardedIndex) -> None:
     assert asked(shards)[before:].count("continued") <= 3 * steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", ["collection", "filter"])
 def test_filters(shards: ShardedIndex, one: Index, counts: str) -> None:
     searchers = [SealSearcher(index, tiny.generator(), preset="thorough") for index in (one, shards)]
@@ -185,6 +188,7 @@ def _ranked(ranking: list[Ranked]) -> list[object]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most_further", [1, 3, 100_000])
 @pytest.mark.parametrize("score", ["max", "sum"])
 @pytest.mark.parametrize("max_count", [1, 4])
@@ -219,6 +223,7 @@ def test_documents_of_frequent_keys(
         assert not any(told) or most_further < 100_000
 
 
+@pytest.mark.slow
 def test_any_shard_may_be_lost_at_any_time(shards: ShardedIndex, one: Index) -> None:
     searchers = [SealSearcher(index, tiny.generator(), preset="thorough") for index in (one, shards)]
     filters = [searcher.make_filter([docid for docid in IDS if docid != "d05"]) for searcher in searchers]
@@ -357,7 +362,7 @@ def test_options_that_do_not_go_together(
 
 
 def test_nothing_imports_ray_unasked() -> None:
-    names = ("cluster", "building", "index", "shard")
+    names = ("cluster", "building", "index", "shard", "handed", "placement", "workers")
     imports = "".join(f"import seal_ir.distributed.{name}\n" for name in names)
     code = f"import sys\n{imports}assert 'ray' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

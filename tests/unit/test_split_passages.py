@@ -82,6 +82,7 @@ def test_a_document_without_words_is_one_passage(text: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_long_text_is_read_with_next_to_no_memory() -> None:
     document = Document("a", "", "word " * 800_000)
     tracemalloc.start()

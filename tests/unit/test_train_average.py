@@ -65,6 +65,7 @@ def test_matrices_are_added_with_their_weights(
     load_model(str(out), device="cpu")  # a model like any other
 
 
+@pytest.mark.slow
 def test_equal_weights_are_the_default_and_names_of_packaged_models_do(call: Runner, tmp_path: Path) -> None:
     names = ("smollm2-135m-seal", "smollm2-135m-rank")
     out = tmp_path / "out"

@@ -67,6 +67,7 @@ def flipped(path: Path) -> None:
     path.write_bytes(content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [missing, empty, cut])
 @pytest.mark.parametrize("name", FILES)
 def test_j4_a_checkpoint_is_gone_on_from_whole_or_not_at_all(
@@ -91,6 +92,7 @@ def test_j4_a_checkpoint_is_gone_on_from_whole_or_not_at_all(
         checkpoint_of(run, options, resume=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["optimizer.pt", "rng_state.pth"])
 def test_a_checkpoint_that_fails_its_checksums(run: Path, name: str) -> None:
     flipped(run / "checkpoints" / "checkpoint-4" / name)
@@ -98,6 +100,7 @@ def test_a_checkpoint_that_fails_its_checksums(run: Path, name: str) -> None:
         checkpoint_of(run, FitOptions(steps=6), resume=True)
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint_ends_the_command_in_one_line(run: Path, fit: Fit) -> None:
     empty(run / "checkpoints" / "checkpoint-4" / "optimizer.pt")
     assert_fault(fit(run, "--resume"), 1, "optimizer.pt: cut or damaged", "go on from checkpoint-2")
@@ -112,6 +115,7 @@ def test_several_processes_have_a_random_state_each(run: Path, monkeypatch: pyte
         checkpoint_of(run, FitOptions(steps=6), resume=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resume", [(), ("--resume",)])
 def test_j5_a_run_that_died_before_its_first_checkpoint_starts_anew(
     fit: Fit, tmp_path: Path, resume: tuple[str, ...]

@@ -58,6 +58,7 @@ def dev_losses(folder: Path) -> list[float]:
     return [value for _, value in report(folder)["curves"][DEV_LOSS]]
 
 
+@pytest.mark.slow
 def test_training_lowers_the_loss_on_held_out_pairs(fit: Fit, tmp_path: Path, index: Path) -> None:
     out = tmp_path / "model"
     result = fit(out, "--steps", 60, "--eval-steps", 30)
@@ -86,6 +87,7 @@ def test_a_sequence_to_sequence_model_learns_too(fit: Fit, tmp_path: Path, index
     assert len(SealSearcher(index, str(out), preset="lm", device="cpu").search("where is Paris", k=3)) == 3
 
 
+@pytest.mark.slow
 def test_prompts_that_are_cut_are_counted_in_one_line(fit: Fit, tmp_path: Path) -> None:
     """Of those that were read, here once for the dev loss and once in training; others are left out."""
     items = [
@@ -276,6 +278,7 @@ def test_what_is_not_installed_is_named(fit: Fit, tmp_path: Path, monkeypatch: p
     assert_fault(fit(tmp_path / "out", "--lora"), 2, "peft must be installed", "seal-ir[train]")
 
 
+@pytest.mark.slow
 def test_of_several_processes_one_writes(fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`torchrun` has every process save; the others' files would be moved away under their hands."""
     monkeypatch.setattr("transformers.TrainingArguments.should_save", property(lambda self: False))
@@ -288,6 +291,7 @@ def test_the_first_folder_of_an_output_is_never_made(fit: Fit) -> None:
     assert not Path("/nodir").exists()
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_not_overwritten(fit: Fit, tmp_path: Path) -> None:
     out = tmp_path / "run"
     assert fit(out, "--steps", 1).code == 0

@@ -103,6 +103,7 @@ def made(folder: Path, model: Path, config: SearchConfig, options: RankOptions) 
     return RankLoss(network, 0.1, options), step, collate(step.groups)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("small_share", [0.0, 1.0])
 @pytest.mark.parametrize("family", ["llama", "bart"])
 @pytest.mark.parametrize(
@@ -131,6 +132,7 @@ def test_the_score_that_is_trained_is_that_of_the_ranker(
             np.testing.assert_allclose(found, item.evidence.scores, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_small_steps_are_within_few_documents_and_count_there(
     index: Path, fitted: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +227,20 @@ def test_losses_are_what_they_say(index: Path, fitted: dict[str, Path]) -> None:
     assert float(margin(units, known, 3.0)) == pytest.approx(
         float((3.0 + others - units[0]).clamp(min=0).mean())
     )
+
+
+@pytest.mark.parametrize("loss", [cross_entropy, lambda units, known: margin(units, known, 1.0)])
+def test_a_question_without_negatives_has_no_loss(loss: Any, index: Path, fitted: dict[str, Path]) -> None:
+    (keys,) = SealSearcher(index, str(fitted["llama"]), config=CONFIG, device="cpu").decode(
+        ["where is Paris"]
+    )
+    known = evidence_of(Index(index), keys, CONFIG.rank)
+    alone = replace(known, counted=np.zeros_like(known.counted))
+    units = torch.arange(len(known.counted), dtype=torch.float64, requires_grad=True)
+    value = loss(units, alone)
+    value.backward()
+    assert float(value.detach()) == pytest.approx(0.0, abs=1e-9)
+    assert units.grad is not None and float(units.grad.abs().max()) < 1e-9
 
 
 def accuracy(folder: Path, model: Path) -> float:

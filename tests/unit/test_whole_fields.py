@@ -60,6 +60,7 @@ def _with(config: SearchConfig, **values: Any) -> SearchConfig:
     return replace(config, decode=replace(config.decode, **values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_tokens", LENGTHS)
 @pytest.mark.parametrize(("name", "kind"), [("genre", "title"), ("dsi", "docid"), ("intersective", "title")])
 def test_i6_a_long_title_or_field_is_written_and_its_document_found(

@@ -10,12 +10,13 @@ from pathlib import Path
 from seal_ir.baselines.dense.index_dir import check_faiss
 from seal_ir.baselines.docids.clustering import Paths, TreeConfig, tree_paths
 from seal_ir.baselines.docids.vectors import read_rows, read_vectors
-from seal_ir.baselines.rewriting import check_output, write_again
+from seal_ir.baselines.rewriting import write_again
 from seal_ir.baselines.run_command import add_collection_options, collection_of
 from seal_ir.command import CommandParser, run
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.outputs import is_stream
+from seal_ir.formats.io.packed import check_packed
 from seal_ir.records import Document
 
 FIELD = "docid"
@@ -47,7 +48,7 @@ def main(arguments: list[str]) -> int:
     """Cluster, and write the collection again; 0 when it is written."""
     args = _parser().parse_args(arguments)
     config = TreeConfig(args.branches, args.leaf, args.seed)
-    check_output(args.output)
+    check_packed(args.output)
     check_faiss("clusters need")
     rows = read_rows(args.faiss)
     collection = collection_of(args, keep_raw=True)

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.baselines.pseudo_queries.choosing import QuestionCounts, kept
-from seal_ir.baselines.rewriting import check_output, write_again
+from seal_ir.baselines.rewriting import write_again
 from seal_ir.baselines.run_command import add_collection_options, collection_of
 from seal_ir.command import CommandParser, Progress, add_batch_size, add_threads, check_options, run
 from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.collections.collection import read_ids
+from seal_ir.formats.collections.collection import Collection, read_ids
 from seal_ir.formats.io.files import shown, utf8
 from seal_ir.formats.io.outputs import is_stream
+from seal_ir.formats.io.packed import check_packed
 from seal_ir.formats.io.resolve import Places, resolve_qrels, resolve_topics
 from seal_ir.formats.topics.questions import (
     Known,
@@ -49,9 +50,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--pairs", type=Path, action="append", default=[], metavar="FILE", help=pairs)
     exclude = "topics whose questions are left out: files or names; give the test sets"
     add("--exclude", nargs="+", default=[], metavar="TOPICS", help=exclude)
+    told = "write them behind the text, a line each, as doc2query does, and not as a field of their own"
+    add("--as-text", action="store_true", help=told)
     writing = parser.add_argument_group("questions that a model writes")
     add = writing.add_argument
-    add("--model", help="causal model that writes questions: folder, hub name or packaged name")
+    add(
+        "--model",
+        help="model that writes questions, trained for it or any causal one: folder, hub or packaged name",
+    )
     add("--per-document", type=int, default=5, help="questions that it writes (%(default)s)")
     add("--seed", type=int, default=0, help="of what it writes (%(default)s)")
     add_batch_size(writing, 16, "questions written together")
@@ -84,18 +90,36 @@ def main(arguments: list[str]) -> int:
     useless = excluded | {""}
     if all(question_words(text) in useless for texts in questions.values() for text in texts):
         raise InputError(f"{args.output}: every question is excluded, or none was written; nothing to add")
-    counts = QuestionCounts()
-
-    def value(document: Document, record: dict[str, Any]) -> list[str]:
-        return kept([*_present(document, record), *questions.get(document.id, [])], excluded, counts)
-
-    write_again(collection, args.output, FIELD, value)
+    counts = _write_collection(args, collection, questions, excluded)
     sys.stderr.write(f"{collection.counts}\n")
     n_absent = sum(docid not in docids for _, docid in known)
     _tell(counts, {"known_questions": len(known), "not_in_collection": n_absent, "written": n_written})
     if not is_stream(args.output):
         sys.stdout.write(f"{utf8(args.output)}\n")
     return 0
+
+
+def _write_collection(
+    args: argparse.Namespace, collection: Collection, questions: Questions, excluded: frozenset[str]
+) -> QuestionCounts:
+    """The collection again, with the questions as a field or behind the text; what became of them."""
+    counts = QuestionCounts()
+
+    def value(document: Document, record: dict[str, Any]) -> list[str]:
+        return kept([*_present(document, record), *questions.get(document.id, [])], excluded, counts)
+
+    def text(document: Document, record: dict[str, Any]) -> str:
+        texts = value(document, record)
+        for name in ("contents", FIELD):  # what is written under "text" stands for both
+            record.pop(name, None)
+        record["title"] = document.title
+        return "\n".join([document.text, *texts])
+
+    if args.as_text:
+        write_again(collection, args.output, "text", text)
+    else:
+        write_again(collection, args.output, FIELD, value)
+    return counts
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -106,7 +130,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.include_ids and not args.model:
         raise UsageError("--include-ids is for --model; known questions go to all documents")
     check_options(args, per_document=1, batch_size=1, seed=0, threads=1)
-    check_output(args.output)
+    check_packed(args.output)
     if not args.exclude:
         sys.stderr.write("no --exclude: questions of a test set among these would leak into the index\n")
 

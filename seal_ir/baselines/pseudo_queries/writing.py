@@ -1,4 +1,4 @@
-"""Questions that a language model writes for passages, after a few examples."""
+"""Questions that a language model writes for passages: one trained for it, or any after a few examples."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from seal_ir.arguments import check_least
 from seal_ir.baselines.generating import Writer, Writing, line_ends, write
 from seal_ir.decode.prompts import CutQueries, make_prompt, note_cut
 from seal_ir.errors import ModelError
-from seal_ir.lm.protocols import Tokens
+from seal_ir.lm.protocols import Generator, Tokens
 from seal_ir.records import Document
-from seal_ir.text.description import CAUSAL
+from seal_ir.text.description import CAUSAL, QUESTION, passage_source
 
 _BLOCKS = 8  # batches whose passages are sorted by length
 _N_TOKENS = 32  # of the longest question
@@ -93,23 +93,26 @@ def write_questions(
 ) -> Iterator[tuple[Document, list[str]]]:
     """Each document, in order, with the questions that came to an end; they may be equal.
 
-    Tokens are drawn from the ten likeliest. What is drawn depends on the seed and the document, up to the
-    rounding of batches, so that a part of the documents gets the same questions as all of them.
+    A model that was trained to ask (`python -m seal_ir.train data --questions`) is asked with the prompt of
+    its training, another one with examples. Tokens are drawn from the ten likeliest. What is drawn depends on
+    the seed and the document, up to the rounding of batches, so that a part of the documents gets the same
+    questions as all of them.
 
     Args:
-        writer: a causal model; a long passage is cut to what it can read.
+        writer: a question generator, or a causal model; a long passage is cut to what it can read.
         documents: the passages.
         config: how.
         cut: gets the passages that were cut.
 
     Raises:
-        ModelError: the model is not causal, or the examples alone are too long for it.
+        ModelError: the model is neither, or the examples alone are too long for it.
     """
-    if writer.generator.description.family != CAUSAL:
+    if not is_trained(writer.generator) and writer.generator.description.family != CAUSAL:
         raise ModelError(
-            "questions are written by a causal model that continues a text; name one with --model"
+            "questions are written by a causal model that continues a text, or by one that was trained with"
+            " --questions; name one with --model"
         )
-    writing = Writing(_N_TOKENS, line_ends(writer))
+    writing = Writing(_N_TOKENS, _question_ends(writer))
     size = max(1, _BLOCKS * config.batch_size // config.per_document)
     for at in range(0, len(documents), size):
         block = documents[at : at + size]
@@ -130,13 +133,29 @@ def write_questions(
         yield from ((document, questions[document.id]) for document in block)
 
 
+def is_trained(generator: Generator) -> bool:
+    """Whether a model was trained to write questions of passages."""
+    return QUESTION in generator.description.fields
+
+
+def _question_ends(writer: Writer) -> Tokens:
+    """Tokens that end a question: what a generator was taught to end it with, else any line feed."""
+    generator = writer.generator
+    if generator.description.family == CAUSAL:
+        return line_ends(writer)
+    return (generator.title_end,)
+
+
 def _prompts(writer: Writer, documents: Sequence[Document], cut: CutQueries) -> dict[str, Tokens]:
     """The token ids to go on from by document id."""
+    generator = writer.generator
+    trained = is_trained(generator)
+    asking = generator.description.fields[QUESTION] if trained else template()
     prompts: dict[str, Tokens] = {}
     places: dict[int, int] = {}
     for place, document in enumerate(documents):
-        passage = _told(document.title, document.text)
-        prompt, limit = make_prompt(writer.generator, template(), passage, _N_TOKENS)
+        passage = (passage_source if trained else _told)(document.title, document.text)
+        prompt, limit = make_prompt(generator, asking, passage, _N_TOKENS)
         note_cut(places, place, limit)
         prompts[document.id] = tuple(prompt.tokens)
     cut.add([document.id for document in documents], places)

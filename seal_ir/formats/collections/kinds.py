@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.hub import find_dataset, read_dataset
 from seal_ir.formats.collections.ir_datasets import find_ir_dataset, read_ir_dataset
+from seal_ir.formats.collections.knowledge import read_knowledge_source
 from seal_ir.formats.collections.lucene import find_lucene, read_lucene
 from seal_ir.formats.collections.passages import Record, read_dpr_tsv, read_json, read_tsv
 from seal_ir.formats.io.files import shown
@@ -40,6 +41,9 @@ KINDS = {
     "JsonCollection": Kind(partial(find_documents, suffixes=(".jsonl", ".json")), read_json, is_json=True),
     "TsvCollection": Kind(partial(find_documents, suffixes=(".tsv",)), read_tsv),
     "DprTsvCollection": Kind(partial(find_documents, suffixes=(".tsv",)), read_dpr_tsv),
+    "KiltCollection": Kind(
+        partial(find_documents, suffixes=(".jsonl", ".json")), read_knowledge_source, is_json=True
+    ),
     "HFDataset": Kind(find_dataset, read_dataset, is_json=True),
     "LuceneIndex": Kind(find_lucene, read_lucene, is_json=True),
     "ir_datasets": Kind(find_ir_dataset, read_ir_dataset, is_json=True),

@@ -9,13 +9,14 @@ import tarfile
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPException
 from pathlib import Path
+from typing import Any
 
-from seal_ir.errors import InputError, UsageError, one_line
+from seal_ir.errors import InputError, UsageError, one_line, shown
 from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.outputs import handle_of, locked, make_parents, put_in_place, scratch_folder
 
@@ -35,25 +36,43 @@ class Download:
         url: http or https.
         sha256: of its content, in hexadecimal.
         n_bytes: its size.
+        mirrors: other addresses of the same file, for when that one fails.
     """
 
     url: str
     sha256: str
     n_bytes: int
+    mirrors: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be fetched or checked."""
-        if urllib.parse.urlsplit(self.url).scheme not in ("http", "https"):
-            raise InputError(f"{self.url!r} is no address to download from; it must begin with https://")
+        for url in (self.url, *self.mirrors):
+            if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+                raise InputError(f"{url!r} is no address to download from; it must begin with https://")
         if not _SHA256.fullmatch(self.sha256) or self.n_bytes < 1:
             raise InputError(f"{self.url}: its sha256 must be 64 digits of 0-9a-f, and its size positive")
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any], place: str) -> Download:
+        """What a registry's table `download` says.
+
+        Raises:
+            InputError: a name in it is missing or unknown, or it cannot be fetched; names the place.
+        """
+        try:
+            return cls(**{**table, "mirrors": tuple(table.get("mirrors", ()))})
+        except TypeError as error:
+            raise InputError(
+                f"{place}: download is {shown(dict(table))}; it must have url, sha256, n_bytes, and may have"
+                " mirrors"
+            ) from error
 
 
 def fetch(download: Download, target: Path, report: Report) -> None:
     """Put the file at a place, whole and checked, or not at all.
 
-    What has come lies beside the place until it is complete; another call goes on from there. A redirection
-    is followed, to http or https.
+    What has come lies beside the place until it is complete; another call, or the next mirror, goes on from
+    there. A redirection is followed, to http or https.
 
     Args:
         download: what to fetch.
@@ -61,22 +80,33 @@ def fetch(download: Download, target: Path, report: Report) -> None:
         report: told how many bytes there are now.
 
     Raises:
-        InputError: the network does not answer, ends early, or gives another file than it should.
+        InputError: no address answers, or each ends early or gives another file than it should.
         UsageError: it cannot be written, or another process is fetching it.
     """
     make_parents(target)
     part = target.with_name(f".{target.name}.{download.sha256[:12]}.part")
+    faults = []
     with writing(target, _ADVICE), _alone(part):
-        _complete(download, part, report)
-        with part.open("rb") as stream:
-            seen = hashlib.file_digest(stream, "sha256").hexdigest()
-        if seen != download.sha256:
-            os.truncate(part, 0)
-            raise InputError(
-                f"{download.url}: its sha256 is {seen} where {download.sha256} is expected; it is"
-                " another file or was damaged on the way, try again later"
-            )
-        put_in_place(part, target)
+        for url in (download.url, *download.mirrors):
+            try:
+                _complete(replace(download, url=url), part, report)
+                _compare(replace(download, url=url), part)
+            except InputError as error:
+                faults.append(str(error))
+            else:
+                return put_in_place(part, target)
+    raise InputError("; and ".join(faults))
+
+
+def _compare(download: Download, part: Path) -> None:
+    with part.open("rb") as stream:
+        seen = hashlib.file_digest(stream, "sha256").hexdigest()
+    if seen != download.sha256:
+        os.truncate(part, 0)
+        raise InputError(
+            f"{download.url}: its sha256 is {seen} where {download.sha256} is expected; it is"
+            " another file or was damaged on the way, try again later"
+        )
 
 
 @contextmanager
@@ -129,8 +159,8 @@ def _append(download: Download, part: Path, size: int, report: Report) -> str:
             if size and not resumed:
                 os.truncate(part, 0)  # the server gives all of it again
                 size = 0
-            with part.open("ab") as stream:
-                while size <= download.n_bytes and (piece := answer.read(_PIECE)):
+            with part.open("ab") as stream:  # read1: what has come is kept when the rest does not
+                while size <= download.n_bytes and (piece := answer.read1(_PIECE)):
                     stream.write(piece[: download.n_bytes + 1 - size])
                     size += len(piece)
                     report(min(size, download.n_bytes))
@@ -143,18 +173,18 @@ def _append(download: Download, part: Path, size: int, report: Report) -> str:
     return ""
 
 
-def unpack(archive: Path, folder: Path, holding: str, check: Callable[[Path], object]) -> None:
-    """Put what a tar archive holds at a place, in one step: the folder in it that has the file `holding`.
+def unpack(archive: Path, folder: Path, holding: Sequence[str], check: Callable[[Path], object]) -> None:
+    """Put what a tar archive holds at a place, in one step: the folder in it that has a file of these names.
 
     Args:
         archive: tar, plain or compressed with gzip, bzip2 or xz.
         folder: where it goes; nothing may be there.
-        holding: the name of a file.
+        holding: names of files. Folders inside of the one that has such a file may have them, too.
         check: is given what will be there, and raises where that is not sound.
 
     Raises:
         InputError: it is no archive, or damaged; it holds a link, a device or a name outside of the folder,
-            or not one folder with that file.
+            or not one folder with such a file.
         UsageError: it cannot be written.
     """
     with writing(folder, _ADVICE), scratch_folder(folder) as scratch:
@@ -163,11 +193,13 @@ def unpack(archive: Path, folder: Path, holding: str, check: Callable[[Path], ob
                 members.extractall(scratch / "all", filter=_plain)
         except (tarfile.TarError, EOFError, ValueError) as error:
             raise InputError(f"{archive.name}: cannot be unpacked ({one_line(error)})") from error
-        found = sorted((scratch / "all").glob(f"**/{holding}"))
+        having = {path.parent for name in holding for path in (scratch / "all").glob(f"**/{name}")}
+        found = [place for place in having if having.isdisjoint(place.parents)]
         if len(found) != 1:
-            raise InputError(f"{archive.name}: holds {len(found)} files named {holding}, not one")
-        check(found[0].parent)
-        put_in_place(found[0].parent, folder)
+            names = " or ".join(holding)
+            raise InputError(f"{archive.name}: {len(found)} folders in it hold {names}, not one")
+        check(found[0])
+        put_in_place(found[0], folder)
 
 
 def _plain(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:

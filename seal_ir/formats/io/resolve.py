@@ -44,8 +44,10 @@ _SUFFIXES = {
     "answers": (".jsonl", ".json", ".csv"),
     "qrels": (".trec", ".txt", ".tsv"),
 }
+_KILT = "-kilt"  # how KILT's names end
 _HOMELESS = "HOME is not set, and the system does not know this user's home folder"
 _PACKED = ("", ".gz", ".bz2", ".xz", ".zst")
+_KILT_ENDINGS = tuple(f".jsonl{packed}" for packed in _PACKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Places:
     """Where named files are looked for, in this order.
 
     Attributes:
-        data: folder with topics/, qrels/ and answers/ of the user's, or None.
+        data: folder with topics/, qrels/ and answers/ of the user's, and kilt/ with KILT's files, or None.
         collections: folder with one folder a collection.
         cache_folder: folder for files that were downloaded or made, see `cache`; None: no place.
     """
@@ -154,6 +156,13 @@ def known_topics(places: Places) -> list[str]:
             )
             if stem and file.name not in anserini:
                 names.add(stem)
+    if places.data is not None and (places.data / "kilt").is_dir():
+        names.update(
+            file.name.removesuffix(end)
+            for file in (places.data / "kilt").iterdir()
+            for end in _KILT_ENDINGS
+            if file.name.endswith(f"{_KILT}{end}")
+        )
     if places.collections.is_dir():
         folders = places.collections.iterdir()
         names.update(folder.name for folder in folders if _first(folder, "topics", _endings("topics")))
@@ -169,7 +178,14 @@ def _local(kind: str, name: str, places: Places) -> Path | None:
         raise InputError(f"{kind} {shown(name)}: no such file; check the path")
     endings = _endings(kind)
     in_data = _first(places.data / kind, name, endings) if places.data is not None else None
-    return in_data or _first(places.collections / name, kind, endings)
+    return in_data or _datapoints(name, places) or _first(places.collections / name, kind, endings)
+
+
+def _datapoints(name: str, places: Places) -> Path | None:
+    """KILT's file of a name such as fever-dev-kilt: topics, answers and judgements in one."""
+    if places.data is None or not name.endswith(_KILT):
+        return None
+    return _first(places.data / "kilt", name, _KILT_ENDINGS)
 
 
 def _expanded(name: str) -> Path | None:

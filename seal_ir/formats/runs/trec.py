@@ -31,11 +31,12 @@ _MAX_SCORE = 1e38  # float32 ends at 3.4e38; below this there is room to lower t
 Told = Callable[[str], None]  # hears what a file has wrong that it can be read with, in one line
 
 
-def _warn(sentence: str) -> None:
+def warn(sentence: str) -> None:
+    """Log it as a warning."""
     logger.warning("%s", sentence)
 
 
-def read_run(path: Path, told: Told = _warn) -> dict[str, list[tuple[str, float]]]:
+def read_run(path: Path, told: Told = warn) -> dict[str, list[tuple[str, float]]]:
     """Documents and scores of each topic, in file order, of a run in TREC format; see `trec_order`.
 
     The rank column is not used; where it contradicts the scores `told` hears of it.
@@ -70,7 +71,7 @@ def _contradict(one: tuple[int, float], other: tuple[int, float]) -> bool:
     return (one[0] < other[0] and one[1] < other[1]) or (one[0] > other[0] and one[1] > other[1])
 
 
-def read_qrels(path: Path, told: Told = _warn) -> dict[str, dict[str, int]]:
+def read_qrels(path: Path, told: Told = warn) -> dict[str, dict[str, int]]:
     """Grade of each judged document of each topic, in file order; of KILT's datapoints, their gold pages.
 
     BEIR's three columns are known by their header, `query-id corpus-id score`. A judgement that comes again

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from seal_ir.errors import InputError
-from seal_ir.formats.io.files import by_topic
+from seal_ir.formats.io.files import by_topic, is_file
 from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.json_records import answers_of
 from seal_ir.formats.io.jsonlines import sound
+from seal_ir.formats.io.resolve import Places, resolve_answers
 from seal_ir.formats.kilt import read_kilt_answers
 from seal_ir.formats.topics.reading import QUESTIONS, RECORDS, resolve_format
 
@@ -29,6 +30,27 @@ def read_answers(path: Path, answers_format: str = "auto") -> dict[str, list[str
     """
     path = rereadable(path)
     return by_topic(path, _read(path, resolve_format(path, answers_format)))
+
+
+def answers_of_topics(name: str, path: Path, topics_format: str, places: Places) -> dict[str, list[str]]:
+    """The answers that belong to topics by name, or stand in their file; none where there are none.
+
+    Args:
+        name: what `--topics` names.
+        path: their file.
+        topics_format: of the file.
+        places: where answers of names are looked up.
+
+    Raises:
+        InputError: the answers of a name cannot be read.
+    """
+    if not is_file(Path(name)):
+        found = resolve_answers(name, places)
+        return {} if found is None else read_answers(found)
+    try:
+        return read_answers(path, topics_format)
+    except InputError:  # topics without answers; as topics they have been read
+        return {}
 
 
 def _read(path: Path, name: str) -> Answers:

@@ -26,6 +26,7 @@ from seal_ir.formats.topics.questions import (
     paired_questions,
 )
 from seal_ir.records import Document
+from seal_ir.text.description import QUESTION
 from seal_ir.train.data import dataset
 from seal_ir.train.data.examples import Example, ExampleOptions, document_examples, pair_examples
 from seal_ir.train.data.kilt import has_outputs, read_kilt_pairs
@@ -110,6 +111,12 @@ def _add_examples(parser: argparse.ArgumentParser) -> None:
         help="examples of each pair and further field (%(default)s)",
     )
     add(
+        "--questions",
+        type=int,
+        default=defaults.questions,
+        help="passage -> question examples of each pair, for a question generator (%(default)s)",
+    )
+    add(
         "--document-spans",
         type=int,
         default=defaults.document_spans,
@@ -149,7 +156,7 @@ def main(arguments: list[str]) -> int:
         return document_examples(item, options, rng)
 
     dataset.write_parts(args.output, items, examples_of, args.seed)
-    summary = dataset.finish(args.output, asdict(counts), args.fields)
+    summary = dataset.finish(args.output, asdict(counts), _further_fields(args))
     _tell(args.output, summary)
     return 0
 
@@ -161,7 +168,16 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--judged, --distant and --unsupervised need the collection; give --input")
     if args.input is None and args.fields:
         raise UsageError("--fields are the collection's; give --input")
+    if args.questions and QUESTION in args.fields:
+        raise UsageError(
+            f"--questions and --fields {QUESTION} have one name for two fields; rename the collection's"
+        )
     check_options(args, documents=1, seed=0)
+
+
+def _further_fields(args: argparse.Namespace) -> list[str]:
+    """Fields beside title and body that have examples: the collection's, and that of question generators."""
+    return [*args.fields, *([QUESTION] if args.questions else [])]
 
 
 def _keep_pipes(args: argparse.Namespace) -> None:
@@ -237,7 +253,11 @@ def _settings(
     collection = Collection(args.collection, args.input, reading) if args.input else None
     if collection is not None and collection.note:
         sys.stderr.write(f"{collection.note}\n")
-    later = {"values": bool(args.fields), "document_titles": options.document_titles != _TITLES}
+    later = {
+        "values": bool(args.fields),
+        "document_titles": options.document_titles != _TITLES,
+        "questions": options.questions > 0,
+    }
     kept = {name: value for name, value in asdict(options).items() if later.get(name, True)}
     return {
         "version": _VERSION,
@@ -253,7 +273,7 @@ def _settings(
         "unsupervised": args.unsupervised or _bare(args, judged),
         "documents": args.documents,
         "exclude": _stamps(exclude),
-    } | ({"fields": args.fields} if args.fields else {})
+    } | ({"fields": fields} if (fields := _further_fields(args)) else {})
 
 
 def _stamps(paths: list[Path]) -> list[dict[str, Any]]:

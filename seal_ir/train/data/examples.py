@@ -12,6 +12,7 @@ from seal_ir.arguments import check_least
 from seal_ir.errors import UsageError
 from seal_ir.formats.topics.questions import question_words
 from seal_ir.records import BODY, TITLE, Document
+from seal_ir.text.description import QUESTION, passage_source
 from seal_ir.train.data.pairs import UNSUPERVISED, Pair
 from seal_ir.train.data.spans import Words, biased_spans, uniform_starts, words_of
 
@@ -38,6 +39,7 @@ class ExampleOptions:
         document_titles: span -> title examples of each document; with any, its whole text has one too.
         values: value examples of each further field of the gold passage: so many different values, or all
             over again where there are fewer.
+        questions: how often the passage has its question as target, for a question generator.
         lower: share of the documents' sources that are lower-cased.
     """
 
@@ -48,18 +50,22 @@ class ExampleOptions:
     document_spans: int = 3
     document_titles: int = 1
     values: int = 3
+    questions: int = 0
     lower: float = 0.1
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
         check_least(self, spans=0, span_words=1, titles=0)
-        check_least(self, document_spans=0, document_titles=0, values=0, lower=0.0)
+        check_least(self, document_spans=0, document_titles=0, values=0, questions=0, lower=0.0)
         if not self.temperature > 0:
             raise UsageError(f"temperature is {self.temperature}; it must be above 0")
 
 
 def pair_examples(pair: Pair, options: ExampleOptions, rng: np.random.Generator) -> list[Example]:
-    """Spans biased by their overlap with the question, the title, values of further fields; what there is."""
+    """Spans biased by their overlap with the question, the title, values of further fields; what there is.
+
+    For question generators also the question itself, of the passage.
+    """
     spans: list[str] = []
     if options.spans:
         spans = biased_spans(
@@ -70,7 +76,8 @@ def pair_examples(pair: Pair, options: ExampleOptions, rng: np.random.Generator)
     examples += [Example(pair.question, title, TITLE, pair.kind)] * (options.titles if title else 0)
     if pair.further:  # drawn last: other examples are the same with and without
         examples += _pair_values(pair, options, rng)
-    return examples
+    source = passage_source(pair.title, pair.text)
+    return [*examples, *[Example(source, pair.question, QUESTION, pair.kind)] * options.questions]
 
 
 def document_examples(document: Document, options: ExampleOptions, rng: np.random.Generator) -> list[Example]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from seal_ir.errors import InputError
-from seal_ir.formats.io.files import first_line, iter_lines, shown
+from seal_ir.formats.collections.knowledge import read_pages
+from seal_ir.formats.io.files import first_line
 from seal_ir.formats.io.json_records import json_records
-from seal_ir.formats.io.jsonlines import Malformed, identifier, parse_object
+from seal_ir.formats.io.jsonlines import parse_object, sound
 from seal_ir.formats.kilt import read_kilt, read_provenance
 from seal_ir.train.data.pairs import SUPERVISED, Pair, PairCounts
 
@@ -65,25 +65,7 @@ def _places(outputs: object) -> list[Paragraphs]:
     return list(places)
 
 
-def _pages(knowledge: Path, wanted: set[str]) -> dict[str, tuple[str, list[str]]]:
+def _pages(knowledge: Path, wanted: set[str]) -> dict[str, tuple[str, Sequence[str]]]:
     """Titles and paragraphs of the pages; only those are kept in memory."""
-    pages: dict[str, tuple[str, list[str]]] = {}
-    for number, line in iter_lines(knowledge):
-        if not line or line.isspace():
-            continue
-        record = parse_object(line)
-        page = record if isinstance(record, Malformed) else identifier(record, ("wikipedia_id",))
-        if isinstance(record, Malformed) or isinstance(page, Malformed) or page is None:
-            reason = page.reason if isinstance(page, Malformed) else 'no "wikipedia_id"; every page needs one'
-            raise InputError(f"{knowledge}:{number}: {reason}")
-        if page not in wanted:
-            continue
-        title, text = record.get("wikipedia_title"), record.get("text")
-        strings = isinstance(text, list) and all(isinstance(paragraph, str) for paragraph in text)
-        if not isinstance(title, str) or not isinstance(text, list) or not strings:
-            raise InputError(
-                f'{knowledge}:{number}: page {shown(page)}: "wikipedia_title" must be a string and "text" a'
-                " list of strings"
-            )
-        pages[page] = title, text
-    return pages
+    found = (sound(page, knowledge, number) for number, page in read_pages(knowledge, wanted))
+    return {page.id: (page.title, page.paragraphs) for page in found}

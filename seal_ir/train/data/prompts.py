@@ -9,7 +9,7 @@ from types import MappingProxyType
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import shown
 from seal_ir.records import BODY, TITLE
-from seal_ir.text.description import CAUSAL, SEQ2SEQ, ModelDescription
+from seal_ir.text.description import CAUSAL, QUESTION, SEQ2SEQ, ModelDescription
 from seal_ir.train.data.pairs import DISTANT, SUPERVISED, UNSUPERVISED
 
 _TEMPLATES = {
@@ -26,6 +26,12 @@ _TEMPLATES = {
         UNSUPERVISED: "{query} || <field> || p",
         DISTANT: "{query} || <field> || ?",
     },
+}
+# A question generator reads a passage where the others read a question.
+_GENERATOR = {
+    SUPERVISED: "passage: {query}\nquestion:",
+    UNSUPERVISED: "passage: {query}\nquestion:",
+    DISTANT: "passage: {query}\nquestion?",
 }
 _WORDS = {CAUSAL: {BODY: "passage", TITLE: "article"}, SEQ2SEQ: {BODY: "body", TITLE: "title"}}
 
@@ -87,6 +93,8 @@ def training_prompts(
 
 
 def _prompt(family: str, kind: str, field: str) -> str:
+    if field == QUESTION and family == CAUSAL:
+        return _GENERATOR[kind]
     word = _WORDS[family].get(field, field.replace("_", " "))
     return _TEMPLATES[family][kind].replace("<field>", word)
 

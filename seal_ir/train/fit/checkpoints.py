@@ -20,10 +20,18 @@ CHECKPOINTS = "checkpoints"  # folder of them in that of a run
 _STATE = "trainer_state.json"  # written last: it is what marks a checkpoint as complete
 
 
-def checkpoint_of(output: Path, options: FitOptions, *, resume: bool) -> Path | None:
+def checkpoint_of(
+    output: Path, options: FitOptions, *, resume: bool, description: str = "seal.json"
+) -> Path | None:
     """The checkpoint to go on from; None for a run that starts at step 0.
 
     A run that died before its first checkpoint was whole starts anew, with `resume` or without.
+
+    Args:
+        output: folder of the run.
+        options: of the run that begins.
+        resume: whether it goes on.
+        description: the file that is written last, so that a folder with it holds a model.
 
     Raises:
         InputError: the checkpoint is damaged, or a part of it is missing.
@@ -31,7 +39,7 @@ def checkpoint_of(output: Path, options: FitOptions, *, resume: bool) -> Path | 
     """
     found = checkpoint_folders(output / CHECKPOINTS)
     complete = [path for path in found if (path / _STATE).is_file()]
-    finished = (output / "seal.json").is_file()
+    finished = (output / description).is_file()
     if not complete and finished:
         raise UsageError(f"{output}: holds a model, and no checkpoint to go on from; name another --output")
     if not resume and complete:

@@ -7,6 +7,7 @@ import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seal_ir.command import CommandParser, add_threads, check_options, settings_of
 from seal_ir.errors import UsageError
@@ -16,6 +17,9 @@ from seal_ir.lm.device import use_threads
 from seal_ir.train.fit.batches import BatchOptions
 from seal_ir.train.fit.dev_source import DevSource
 from seal_ir.train.fit.options import FitOptions
+
+if TYPE_CHECKING:
+    from seal_ir.train.fit.run import Done
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -120,16 +124,22 @@ def main(arguments: list[str]) -> int:
     plan = FitPlan(args.model, args.data, args.output, options, batches, dev, args.dev_data)
     with quiet_transformers():
         done = fit(plan, resume=args.resume)
-    if int(os.environ.get("RANK", "0")) == 0:  # under torchrun, one process speaks for all
-        if done.cut:
-            sys.stderr.write(f"{done.cut}\n")
-        if done.step < options.steps:
-            why = f"no gain in {options.patience} evaluations" if done.spent else "go on with --resume"
-            sys.stderr.write(f"stopped at step {done.step} of {options.steps}; {why}\n")
-        if done.best_step is not None:
-            sys.stderr.write(f"the model is that of step {done.best_step}, which has the lowest dev loss\n")
-        sys.stdout.write(f"{utf8(args.output)}\n")
+    tell_done(done, options, args.output)
     return 0
+
+
+def tell_done(done: Done, options: FitOptions, output: Path) -> None:
+    """Say how a run ended and where its model is; under torchrun, one process speaks for all."""
+    if int(os.environ.get("RANK", "0")) != 0:
+        return
+    if done.cut:
+        sys.stderr.write(f"{done.cut}\n")
+    if done.step < options.steps:
+        why = f"no gain in {options.patience} evaluations" if done.spent else "go on with --resume"
+        sys.stderr.write(f"stopped at step {done.step} of {options.steps}; {why}\n")
+    if done.best_step is not None:
+        sys.stderr.write(f"the model is that of step {done.best_step}, which has the lowest dev loss\n")
+    sys.stdout.write(f"{utf8(output)}\n")
 
 
 def check_installed(names: list[str]) -> None:

@@ -24,11 +24,29 @@ def save_result(
 
     Args:
         folder: where.
+        files: see `save_network`.
+        network: the network.
+        wrapper: peft's, or None.
+        description: the prompts.
+
+    Raises:
+        TrainingError: a weight is no finite number.
+        UsageError: the folder cannot be written.
+    """
+    save_network(folder, files, network, wrapper)
+    with atomic_writer(folder / "seal.json") as file:
+        file.write(description.to_json())
+
+
+def save_network(folder: Path, files: ModelFiles, network: Any, wrapper: Any) -> None:
+    """Write a model's weights and its tokenizer, which transformers takes by the folder's path.
+
+    Args:
+        folder: where.
         files: the model that was trained, whose name, or that of its base, an adapter remembers.
         network: the network.
         wrapper: peft's, for an adapter in bfloat16 (a third of a megabyte a rank for SmolLM2-135M); None
             for a model of its own.
-        description: the prompts.
 
     Raises:
         TrainingError: a weight is no finite number.
@@ -43,8 +61,6 @@ def save_result(
         _save_adapter(folder, files, wrapper)
     with atomic_writer(folder / "tokenizer.json") as file:
         file.write(definition)
-    with atomic_writer(folder / "seal.json") as file:
-        file.write(description.to_json())
 
 
 def write_report(folder: Path, values: dict[str, Any]) -> None:

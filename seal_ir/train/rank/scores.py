@@ -54,10 +54,13 @@ def cross_entropy(units: torch.Tensor, evidence: Evidence) -> torch.Tensor:
 
 
 def margin(units: torch.Tensor, evidence: Evidence, least: float) -> torch.Tensor:
-    """Mean over pairs of positive and negative of max(0, least - (u+ - u-)), as LTRGR (Li et al. 2023)."""
+    """Mean over pairs of positive and negative of max(0, least - (u+ - u-)), as LTRGR (Li et al. 2023).
+
+    A question whose candidates are all positive, as among few documents, has no pair and a loss of 0.
+    """
     positive, counted = _sides(units, evidence)
     gaps = units[positive][:, None] - units[counted][None, :]
-    return functional.relu(least - gaps).mean()
+    return functional.relu(least - gaps).sum() / max(1, gaps.numel())
 
 
 def _sides(units: torch.Tensor, evidence: Evidence) -> tuple[torch.Tensor, torch.Tensor]:
