@@ -33,6 +33,7 @@ from seal_ir.eval.texts import collection_texts, searched_passages
 from seal_ir.eval.training import with_training
 from seal_ir.formats.collections.collection import collection_kinds
 from seal_ir.formats.io.files import atomic_writer
+from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.outputs import STDOUT
 from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.runs.others import has_texts
@@ -117,6 +118,7 @@ def main(arguments: list[str]) -> int:
     """Measure; 0 when the table is printed."""
     args = _parser().parse_args(arguments)
     _check_options(args)
+    args.run = args.run and list(map(rereadable, args.run))  # texts are looked for before it is read
     resampling = Resampling(permutations=args.permutations, seed=args.seed)
     requested = parse_measures(args.measures) if args.measures else None
     places = Places.from_environment()

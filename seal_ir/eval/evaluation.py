@@ -16,6 +16,7 @@ from seal_ir.eval.rankings import system_names
 from seal_ir.eval.sentinel import no_relevant, relevant, unknown_documents
 from seal_ir.eval.tables import Result, Table
 from seal_ir.eval.texts import Known, Texts
+from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.runs.others import has_texts
 
 
@@ -67,7 +68,7 @@ def evaluate(
         InputError: a file breaks its format, has none of the topics, or has passages that `texts` lacks; or
             the options are strict and something is doubtful.
     """
-    looks = need_passages(columns)
+    paths, looks = [rereadable(path) for path in paths], need_passages(columns)
     brought = texts is None and looks and bool(paths) and all(map(has_texts, paths))
     check(questions, columns, texts, options, brought=brought)
     systems = _measured(paths, predictions, questions, columns, options, known)

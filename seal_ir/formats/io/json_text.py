@@ -79,10 +79,6 @@ def exact_json(
     )
 
 
-def _in_utf8(found: re.Match[str]) -> str:
-    return found[0].encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
-
-
 def _without_odd(value: Any) -> Any:
     """The value with None for every float that is no finite number."""
     if isinstance(value, float):
