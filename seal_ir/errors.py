@@ -2,9 +2,40 @@
 
 from __future__ import annotations
 
+import re
+
+# What a text may hold that others must not read: the user of an address, a value of its query that opens
+# something, a header with a key, a token of the hub.
+_SECRETS = (
+    (re.compile(r"(://)[^/\s]+@"), r"\1...@"),
+    (
+        re.compile(
+            r"([?&][\w.-]*(?:key|token|sig|signature|secret|password|credential)=)[^&\s'\")]+", re.IGNORECASE
+        ),
+        r"\1...",
+    ),
+    (re.compile(r"(\bauthorization\W+\w+\s+|\bx-api-key\W+)[^\s'\",]{8,}", re.IGNORECASE), r"\1..."),
+    (re.compile(r"(\bBearer\s+)[^\s'\",]{8,}"), r"\1..."),
+    (re.compile(r"\bhf_[A-Za-z0-9]{8,}"), "hf_..."),
+)
+
+
+def redacted(text: str) -> str:
+    """The text without the passwords, keys and tokens in it, for messages and logs."""
+    for pattern, instead in _SECRETS:
+        text = pattern.sub(instead, text)
+    return text
+
 
 class SealError(Exception):
-    """A fault on the user's side, told in one line: what, where, the value seen, what to do next."""
+    """A fault on the user's side, told in one line: what, where, the value seen, what to do next.
+
+    What it quotes of others, such as the address that did not answer, is told without keys and passwords.
+    """
+
+    def __str__(self) -> str:
+        """The message."""
+        return redacted(super().__str__())
 
 
 class InputError(SealError):

@@ -220,6 +220,11 @@ def _slots(groups: Ints) -> Ints:
     return slots
 
 
+# As releases of transformers call it, the last of networks with a recurrent state.
+_CACHES = ("cache", "past_key_values", "cache_params")
+
+
 def cache_keyword(network: Any) -> str:
     """The name of `forward`'s key-value cache argument; transformers renamed it within version 5."""
-    return "cache" if "cache" in inspect.signature(network.forward).parameters else "past_key_values"
+    known = inspect.signature(network.forward).parameters
+    return next((name for name in _CACHES if name in known), _CACHES[1])

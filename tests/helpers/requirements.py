@@ -1,5 +1,7 @@
 """docs/requirements.md: each entry with the tests whose names carry its label, such as `test_a12_a13_...`.
 
+Machines of hypothesis carry it as classes do: `TestD8D9...`.
+
 Entries are written by hand, the lists of tests below them by `python -m tests.helpers.requirements`.
 """
 
@@ -12,7 +14,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "requirements.md"
 LIMITS = ROOT / "docs" / "limits.md"
 ENTRY = re.compile(r"- \*\*([A-Z]\d+)\*\* ")
-TEST = re.compile(r"^def (test_((?:[a-z]\d+_)+)\w*)", re.MULTILINE)
+TEST = re.compile(r"^(?:def )?(test_(?:[a-z]\d+_)+|Test(?:[A-Z]\d+)+)(\w*)(?:\(| = )", re.MULTILINE)
+LABEL = re.compile(r"[A-Z]\d+")
 
 
 def entries(page: str) -> list[str]:
@@ -24,9 +27,10 @@ def labelled(known: list[str]) -> dict[str, list[str]]:
     """The tests of each label, as `FILE: `NAME``."""
     tests: dict[str, list[str]] = {label: [] for label in known}
     for path in sorted((ROOT / "tests").glob("*/test_*.py")):
-        for name, labels in TEST.findall(path.read_text(encoding="utf-8")):
-            for label in set(labels.upper().split("_")) & tests.keys():
-                tests[label].append(f"{path.relative_to(ROOT / 'tests')}: `{name}`")
+        for labels, rest in TEST.findall(path.read_text(encoding="utf-8")):
+            own = LABEL.findall(labels.removeprefix("test_").removeprefix("Test").upper())
+            for label in set(own) & tests.keys():
+                tests[label].append(f"{path.relative_to(ROOT / 'tests')}: `{labels}{rest}`")
     return tests
 
 

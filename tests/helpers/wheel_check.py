@@ -38,6 +38,29 @@ DATA = [
 ]
 LICENCES = ("LICENSE", "NOTICE", "licenses/nanobind.txt", "licenses/robin-map.txt")
 SOURCES = ("CMakeLists.txt", "pyproject.toml", "DESCRIPTION.md", "collections/indexes.toml", *LICENCES)
+# All that lies at the top of an sdist: a file that was left in the checkout would be handed on.
+TOP = {
+    *(
+        "cpp",
+        "seal_ir",
+        "collections",
+        "licenses",
+        "CMakeLists.txt",
+        "pyproject.toml",
+        "PKG-INFO",
+        "Makefile",
+    ),
+    *(
+        "LICENSE",
+        "NOTICE",
+        "DESCRIPTION.md",
+        "README.md",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+    ),
+    *("SECURITY.md", "mkdocs.yml", ".gitignore", ".clang-format"),
+}
 NOT_HANDED_ON = ("tests", "docs", "eval", "runs", ".ci")
 LEAST_FOUND = 0.9  # share of the demo's questions with a relevant passage among the first 20
 
@@ -86,11 +109,14 @@ def built(folder: Path) -> tuple[Path, Path]:
 
 
 def check_sdist(sdist: Path) -> None:
-    """It holds what builds the package, and not what tests and measures it."""
+    """It holds what builds the package, and not what tests and measures it, nor what was left lying about."""
     with tarfile.open(sdist) as archive:
         names = {member.partition("/")[2] for member in archive.getnames()}
     assert not set(SOURCES) - names, set(SOURCES) - names
     assert not [name for name in names if name.split("/")[0] in NOT_HANDED_ON]
+    top = {name.split("/")[0] for name in names if name}
+    assert not top - TOP, top - TOP
+    assert not [name for name in names if name.endswith((".so", ".pyc"))]
 
 
 def check_wheel(wheel: Path) -> None:

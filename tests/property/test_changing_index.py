@@ -299,8 +299,8 @@ def same_searches(index: Index, fresh: Path, generator: Generator) -> None:
     )
 
 
-TestChangingIndex = pytest.mark.slow(ChangingIndex.TestCase)
-TestChangingIndex.settings = settings(
+TestD8D9ChangingIndex = pytest.mark.slow(ChangingIndex.TestCase)
+TestD8D9ChangingIndex.settings = settings(
     examples(30),
     stateful_step_count=20,
     suppress_health_check=list(HealthCheck),

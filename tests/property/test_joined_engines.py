@@ -88,6 +88,8 @@ def _check_sparse(sparse: Any, dense: Any, source: random.Random) -> None:
     assert (len(sparse), sparse.shape) == (len(dense), dense.shape)
     assert sparse.tolist() == dense.tolist()
     _same(sparse[..., 1] - sparse[..., 0], dense[..., 1] - dense[..., 0])
+    if not len(dense):  # no successor at all: nothing to choose from
+        return
     which = np.array([source.randrange(len(dense)) for _ in range(9)])
     mask = np.array([source.random() < 0.5 for _ in range(len(dense))])
     lo, hi = sorted(which[:2].tolist())

@@ -107,7 +107,7 @@ def test_rows_of_several_segments_are_counted_beyond_2_to_the_32(engine: Any) ->
     assert candidates.rows[:, 0].tolist() == found.documents.tolist()
 
 
-def test_documents_beyond_2_to_the_32_are_searched_like_any(tmp_path: Path) -> None:
+def test_d1_documents_beyond_2_to_the_32_are_searched_like_any(tmp_path: Path) -> None:
     """So many documents in front of an index, in a token store of holes: hits and scores stay the same."""
     tiny.build(tmp_path / "index", max_segment_tokens=70)
     searcher, expected = (SealSearcher(tmp_path / "index", tiny.generator()) for _ in range(2))
@@ -174,7 +174,7 @@ def nothing(n: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
     return np.zeros(n, dtype=np.uint32)
 
 
-def test_a_text_beyond_the_limit_is_refused_at_once(tmp_path: Path) -> None:
+def test_d1_a_text_beyond_the_limit_is_refused_at_once(tmp_path: Path) -> None:
     n = MAX_SUFFIXES // 2 + 1
     told = f"a segment holds at most 1,073,741,823 tokens, not {n:,}"
     with pytest.raises(ValueError, match=told):
@@ -185,7 +185,7 @@ def test_a_text_beyond_the_limit_is_refused_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["native", "sdsl"])
-def test_a_document_beyond_the_limit_is_told_in_a_line(tmp_path: Path, engine: str) -> None:
+def test_d1_a_document_beyond_the_limit_is_told_in_a_line(tmp_path: Path, engine: str) -> None:
     """However large segments may be by the user's word."""
     cutter = Cutter(1 << 40, Budget(EngineSpec(engine), 400))
     document = Tokenised(Document("long", "", ""), nothing((1 << 30) + 1), exact=True)

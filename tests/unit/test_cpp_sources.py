@@ -22,3 +22,13 @@ def test_a_source_is_in_the_namespace_of_its_folder(path: Path) -> None:
 def test_one_class_maps_files_into_memory() -> None:
     mapping = [path.relative_to(CPP).as_posix() for path in SOURCES if "mmap(" in path.read_text("utf-8")]
     assert mapping == ["mapping.cpp"]
+
+
+def test_only_the_folder_of_sdsl_knows_it() -> None:
+    """So that the other two modules build where sdsl-lite is not: here its headers would be found."""
+    known = {path.parent.name for path in SOURCES if re.search(r"#include .*sdsl", path.read_text("utf-8"))}
+    assert known == {"sdsl"}
+    makefile = (CPP.parent / "CMakeLists.txt").read_text(encoding="utf-8")
+    linked = re.findall(r"target_link_libraries\((\w+)[^)]*(?:SDSL|sdsl)", makefile)
+    assert linked == ["seal_sdsl_core"]
+    assert re.findall(r"seal_module\((\w+) seal_sdsl_core", makefile) == ["_sdsl"]

@@ -268,7 +268,7 @@ def test_scores_that_are_no_numbers_never_reach_a_table(tmp_path: Path, score: s
 
 
 @pytest.mark.parametrize("qid", ["\u200b1", "\ufeff1", "01", "1.0", "A1"])
-def test_ids_that_only_look_equal_are_an_error_that_shows_both(tmp_path: Path, qid: str) -> None:
+def test_a19_ids_that_only_look_equal_are_an_error_that_shows_both(tmp_path: Path, qid: str) -> None:
     run = write_run(tmp_path / "run", {qid: [("a", 1.0)]})
     if qid.startswith("\ufeff"):  # a mark at the beginning of a file is none of its text
         assert figures(judged(run, {"1": {"a": 1}}, ["P@1"])) == {"P@1": 1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -202,6 +203,47 @@ def test_f4_trees_of_seq2seq_give_the_logprobs_of_plain_forward_passes(
         lambda prompt, written: _seq2seq(network, start, prompt, written),
         steps=steps,
     )
+
+
+@pytest.mark.parametrize(
+    ("forward", "name"),
+    [
+        (lambda input_ids, past_key_values=None, cache=None: None, "cache"),
+        (lambda input_ids, past_key_values=None: None, "past_key_values"),
+        (lambda input_ids, cache_params=None: None, "cache_params"),  # Mamba, in transformers 5.17
+    ],
+)
+def test_the_argument_of_the_cache_is_found_in_every_release(forward: Callable[..., None], name: str) -> None:
+    assert tree.cache_keyword(SimpleNamespace(forward=forward)) == name
+
+
+def test_f4_beams_share_what_was_computed_of_the_source(networks) -> None:
+    """The encoder, and the keys and values that the decoder sees of it, run over each prompt once."""
+    network, rows = networks("Bart"), {"encoder": 0, "source": 0}
+
+    def counted(name: str) -> Callable[..., None]:
+        def count(module: object, given: tuple[torch.Tensor, ...], made: object) -> None:
+            rows[name] += given[0].shape[:-1].numel() if given else 1
+
+        return count
+
+    attention = network.model.decoder.layers[0].encoder_attn
+    hooks = [
+        network.model.encoder.layers[0].fc1.register_forward_hook(counted("encoder")),
+        attention.k_proj.register_forward_hook(counted("source")),
+    ]
+    try:
+        session = TreeSeq2SeqModel(network, [2]).start([Prompt(tokens) for tokens in PROMPTS])
+        once = dict(rows)
+        for n_before, n_each in ((4, 15), (60, 2), (120, 1)):  # rows, and how many each is continued by
+            session.advance(np.arange(n_before).repeat(n_each), np.full(n_before * n_each, 5))
+        assert session.following.whole(np.arange(3)).shape == (3, VOCABULARY)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    assert once["encoder"] > 0
+    assert once["source"] > 0
+    assert rows == once
 
 
 @pytest.mark.parametrize("start", [[2], [2, 0]], ids=["start", "start and forced token"])

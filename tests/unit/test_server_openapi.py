@@ -22,7 +22,9 @@ _RUN = "from schemathesis.cli import schemathesis; schemathesis()"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("has_bm25", [False, True])
-def test_schemathesis_finds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_bm25: bool) -> None:
+def test_f3_schemathesis_finds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_bm25: bool
+) -> None:
     tiny.build(tmp_path / "i")
     served = serving.served(tmp_path / "i")
     if has_bm25:  # and does not write, as BM25 has nothing to say then

@@ -80,7 +80,7 @@ def test_hits_parse_and_preset_are_heard(url: str, tiny_index: Path) -> None:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_any_text_is_a_query(url: str, query: str) -> None:
+def test_f3_any_text_is_a_query(url: str, query: str) -> None:
     assert search(url, query)["query"] == {"text": query}
 
 

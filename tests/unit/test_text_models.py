@@ -119,7 +119,7 @@ def test_the_default_model_from_its_package_and_then_from_the_cache(
     files = find_model(BASE_MODEL)
     assert (files.gguf, files.source) == (package / "weights.gguf", str(package))
     assert load_tokenizer(files).fingerprint == tiny.tokenizer().fingerprint
-    assert hub["asked"] == (str(package), {"gguf_file": "weights.gguf"})
+    assert hub["asked"] == (str(package), {"trust_remote_code": False, "gguf_file": "weights.gguf"})
     hub["error"] = OSError("must not be asked again")
     assert load_tokenizer(find_model(BASE_MODEL)).affixes == tiny.tokenizer().affixes
     (tmp_path / "cache" / "models" / BASE_MODEL / "model.safetensors").touch()

@@ -21,7 +21,7 @@ from seal_ir.lm.device import check_weights, chosen_device, chosen_dtype
 from seal_ir.lm.load import quiet_transformers
 from seal_ir.records import Document
 from seal_ir.search.documents import contents
-from seal_ir.text.pretrained import ModelFiles, reachable_source
+from seal_ir.text.pretrained import ModelFiles, loading_reason, reachable_source
 
 _BATCH_TOKENS = {"cpu": 2048}  # tokens that a step reads, padding included
 _ACCELERATED_TOKENS = 65536
@@ -81,12 +81,11 @@ def load_encoder(files: EncoderFiles, device: str | None = None, dtype: str | No
     source = reachable_source(ModelFiles(files.name, files.source))
     try:
         with quiet_transformers():
-            tokenizer = AutoTokenizer.from_pretrained(source)
-            network = kind.from_pretrained(source, dtype=torch_dtype)
+            tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+            network = kind.from_pretrained(source, dtype=torch_dtype, trust_remote_code=False)
             network = network.eval().to(torch_device)
     except Exception as error:  # noqa: BLE001 - transformers raises many kinds
-        reason = str(error).strip().split("\n")[0][:200]
-        raise ModelError(f"{files.source}: the encoder cannot be loaded ({reason})") from error
+        raise ModelError(f"{files.source}: the encoder cannot be loaded ({loading_reason(error)})") from error
     if getattr(tokenizer, "backend_tokenizer", None) is None:
         raise ModelError(f"{files.source}: only encoders with a fast tokenizer (tokenizer.json) can be used")
     check_weights(network, files.source)

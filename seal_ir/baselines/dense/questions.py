@@ -9,6 +9,7 @@ from seal_ir.baselines.dense.encoders import EncoderFiles
 from seal_ir.decode.prompts import Cut
 from seal_ir.errors import ModelError
 from seal_ir.records import Query
+from seal_ir.text.pretrained import loading_reason
 
 
 def fitting(encoder: EncoderFiles, topics: Sequence[Query]) -> tuple[list[Query], Cut]:
@@ -41,10 +42,11 @@ def _tokenizer(encoder: EncoderFiles) -> Any:
 
     try:
         with quiet_transformers():
-            tokenizer: Any = AutoTokenizer.from_pretrained(encoder.source)
+            tokenizer: Any = AutoTokenizer.from_pretrained(encoder.source, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - transformers raises many kinds
-        reason = str(error).strip().split("\n")[0][:200]
-        raise ModelError(f"{encoder.source}: the tokenizer cannot be loaded ({reason})") from error
+        raise ModelError(
+            f"{encoder.source}: the tokenizer cannot be loaded ({loading_reason(error)})"
+        ) from error
     if getattr(tokenizer, "backend_tokenizer", None) is None:
         raise ModelError(
             f"{encoder.source}: only encoders with a fast tokenizer (tokenizer.json) can be used"

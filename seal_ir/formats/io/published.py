@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seal_ir.command import Progress, confirm
+from seal_ir.errors import redacted
 from seal_ir.formats.io.downloads import Download, fetch, unpack
 
 
@@ -62,7 +63,7 @@ def downloaded(
     """
     folder, download, size = published.folder, published.download, published.size
     licence = f", licence {published.licence}," if published.licence else ""
-    sys.stderr.write(f"{published.name}: {size}{licence} from {download.url} to {folder}\n")
+    sys.stderr.write(f"{published.name}: {size}{licence} from {redacted(download.url)} to {folder}\n")
     if not agreed:
         what = f"{published.kind} {published.name!r}"
         told = f"{what} would be a download of {size}; agree with --yes ({published.command} --yes)"
