@@ -7,6 +7,7 @@ Options are --version, defaults in the help, numbers within bounds, and those of
 from __future__ import annotations
 
 import argparse
+import codecs
 import logging
 import os
 import sys
@@ -27,13 +28,33 @@ Settings = TypeVar("Settings", bound="DataclassInstance")
 Foreign = Mapping[str, tuple[int | str, str]]  # how many values an option takes, and a sentence
 MOST_QUERIES = 1024  # that a model reads together; memory grows with it, and no device gains by more
 
+NAMES = "seal_ir.names"  # an error handler of codecs
+
+
+def _names_as_they_are(error: UnicodeError) -> tuple[bytes, int]:
+    """Writes what is no text: names of files in their own bytes, so that others find them; the rest escaped.
+
+    Under LC_ALL=C Python holds every byte of a name beyond ASCII as half a surrogate pair.
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    odd = error.object[error.start : error.end]
+    kept = (
+        half.encode("utf-8", "surrogateescape" if "\udc80" <= half <= "\udcff" else "backslashreplace")
+        for half in odd
+    )
+    return b"".join(kept), error.end
+
+
+codecs.register_error(NAMES, _names_as_they_are)
+
 
 def run(main: Callable[[list[str]], int]) -> NoReturn:
     """Run a command on `sys.argv` and exit: 0 done, 1 failed, 2 bad usage, 130 interrupted."""
     wait_passively()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # closed by the caller
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+            stream.reconfigure(encoding="utf-8", errors=NAMES)  # type: ignore[union-attr]
     try:
         with _warnings_on_stderr():
             code = main(sys.argv[1:])

@@ -15,7 +15,7 @@ from seal_ir.command import CommandParser, Progress, add_threads
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection, ReadOptions, collection_kinds, read_ids
 from seal_ir.formats.collections.kinds import kind_named
-from seal_ir.formats.io.files import atomic_writer
+from seal_ir.formats.io.files import atomic_writer, utf8
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.resolve import Places, resolve_topics
@@ -180,4 +180,4 @@ def write_run(
 def _save_settings(args: argparse.Namespace, record: Mapping[str, Any]) -> None:
     with atomic_writer(args.output.with_name(f"{args.output.name}.config.json")) as file:
         file.write(json_file(record))
-    sys.stdout.write(f"{args.output}\n")
+    sys.stdout.write(f"{utf8(args.output)}\n")

@@ -66,7 +66,7 @@ def main(arguments: list[str]) -> int:
             "version": version("seal-ir"),
         }
         write_provenance(provenance_file(output), made, **more)
-        print(output)
+        print(utf8(output))
     return 0
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from seal_ir.arguments import check_range
 from seal_ir.command import CommandParser, run
 from seal_ir.errors import UsageError
 from seal_ir.eval.answers import REGEX, TOKENS
@@ -23,13 +24,16 @@ from seal_ir.eval.measures import (
 )
 from seal_ir.eval.per_topic import check_rows_path, write_per_topic
 from seal_ir.eval.questions import Sources, find_sources, load_questions
+from seal_ir.eval.sentinel import LEAST_JUDGED
 from seal_ir.eval.significance import Resampling
 from seal_ir.eval.subsets import AVERAGES, averaged, with_overlap
 from seal_ir.eval.table_formats import FORMATS, as_json
 from seal_ir.eval.tables import Table
-from seal_ir.eval.texts import Texts, collection_texts, searched_texts
+from seal_ir.eval.texts import collection_texts, searched_passages
+from seal_ir.eval.training import with_training
 from seal_ir.formats.collections.collection import collection_kinds
 from seal_ir.formats.io.files import atomic_writer
+from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.outputs import STDOUT
 from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.runs.others import has_texts
@@ -68,11 +72,25 @@ def _parser() -> argparse.ArgumentParser:
     add("--max-passage", action="store_true", help="fold passages into pages, then measure")
     add("--max-passage-delimiter", default="#", help="what ends the page in a passage's id (%(default)s)")
     add("--overlap", type=Path, help="also measure by overlap with training questions: their annotations")
+    _add_doubtful(parser)
     _add_comparing(parser)
     add = parser.add_argument_group("writing").add_argument
     add("--format", default="text", choices=tuple(FORMATS), help="of the table on stdout (%(default)s)")
     add("--output", type=Path, help="also write the figures as JSON, unrounded; - for stdout")
     return parser
+
+
+def _add_doubtful(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("what makes figures doubtful").add_argument
+    add("--strict", action="store_true", help="refuse what is else a warning: exit 1, and write nothing")
+    add("--training", nargs="+", type=Path, metavar="FILE", help="warn of --topics that are questions here")
+    add(
+        "--min-judged",
+        type=float,
+        metavar="SHARE",
+        help="warn of a top k of which a smaller share is judged, 0 to 1; default:"
+        f" {LEAST_JUDGED} where judgements say as often what is not relevant, else 0",
+    )
 
 
 def _add_comparing(parser: argparse.ArgumentParser) -> None:
@@ -100,6 +118,7 @@ def main(arguments: list[str]) -> int:
     """Measure; 0 when the table is printed."""
     args = _parser().parse_args(arguments)
     _check_options(args)
+    args.run = args.run and list(map(rereadable, args.run))  # texts are looked for before it is read
     resampling = Resampling(permutations=args.permutations, seed=args.seed)
     requested = parse_measures(args.measures) if args.measures else None
     places = Places.from_environment()
@@ -143,9 +162,15 @@ def _measured(args: argparse.Namespace, sources: Sources, columns: Sequence[Colu
         )
     matching = REGEX if args.regex else TOKENS
     questions = load_questions(sources, columns, delimiter, matching)
-    texts = _texts(args, places) if needs_texts else None
-    options = EvalOptions(matching, delimiter)
-    return evaluate(args.run or args.predictions, questions, columns, texts, options, args.predictions)
+    if args.training is not None and sources.topics is not None:
+        questions = with_training(questions, sources.topics, args.training)
+    passages = searched_passages(args.index, places) if args.index is not None else None
+    texts, known = (passages.texts, passages.known) if passages is not None else (None, None)
+    if args.input is not None and needs_texts:
+        texts = collection_texts(args.collection, args.input)
+    options = EvalOptions(matching, delimiter, args.strict, args.min_judged)
+    runs = args.run or args.predictions
+    return evaluate(runs, questions, columns, texts, options, args.predictions, known)
 
 
 def _check_options(args: argparse.Namespace) -> None:
@@ -162,6 +187,12 @@ def _check_options(args: argparse.Namespace) -> None:
         raise UsageError("give --index or --input, not both: passages come from one of them")
     if not args.max_passage_delimiter:
         raise UsageError("--max-passage-delimiter is empty; give one or more characters, such as '#'")
+    if args.training is not None and args.topics is None:
+        raise UsageError("--training compares questions; name those of the runs with --topics")
+    if args.min_judged is not None:
+        check_range("--min-judged", args.min_judged, 0)
+        if args.min_judged > 1:
+            raise UsageError(f"--min-judged is {args.min_judged:g}; it is a share, at most 1")
     if args.deltas is not None and args.baseline is None:
         raise UsageError("--deltas are differences from a run; name it with --baseline")
     for option, path in (("--deltas", args.deltas), ("--per-topic", args.per_topic)):
@@ -198,12 +229,6 @@ def _can_look(args: argparse.Namespace) -> bool:
     )
 
 
-def _texts(args: argparse.Namespace, places: Places) -> Texts | None:
-    if args.index is not None:
-        return searched_texts(args.index, places)
-    return None if args.input is None else collection_texts(args.collection, args.input)
-
-
 def _with_statistics(table: Table, args: argparse.Namespace, options: Resampling) -> Table:
     """The table with intervals and comparisons, if it is to show any; differences by topic are written."""
     shown = args.output is not None or args.format == "json" or args.predictions is not None
@@ -222,15 +247,9 @@ def _with_statistics(table: Table, args: argparse.Namespace, options: Resampling
 
 
 def _tell(table: Table) -> None:
-    """Says on stderr which topics each run has, and where ids look like two different kinds."""
+    """Says on stderr which topics each run has."""
     for result in table.results:
         print(f"{result.system}: {result.coverage}", file=sys.stderr)
-        if result.coverage.relevant_in_run == 0 and result.coverage.judged_in_run:
-            print(
-                f"{result.system}: no relevant document is in it; check that ids of the run and of the"
-                " judgements are of one kind (passages, or pages with --max-passage)",
-                file=sys.stderr,
-            )
 
 
 if __name__ == "__main__":

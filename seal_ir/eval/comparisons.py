@@ -15,7 +15,7 @@ from seal_ir.eval.measures import Column, aggregate
 from seal_ir.eval.per_topic import Cells, write_rows
 from seal_ir.eval.significance import DEFAULTS, Resampling, bootstrap_intervals, holm, randomisation_p
 from seal_ir.eval.tables import Comparison, Interval, Result, Statistics, Table
-from seal_ir.formats.io.files import shown
+from seal_ir.formats.io.files import named, shown
 
 
 def find_result(table: Table, name: str) -> Result:
@@ -24,7 +24,7 @@ def find_result(table: Table, name: str) -> Result:
     Raises:
         UsageError: there is none.
     """
-    found = [result for result in table.results if name in (result.system, str(result.path))]
+    found = [result for result in table.results if name == str(result.path) or named(name) == result.system]
     if not found:
         known = ", ".join(result.system for result in table.results)
         raise UsageError(f"baseline {shown(name)}: no such system in the table; its systems are {known}")

@@ -1,29 +1,23 @@
-"""Several runs, one set of questions, one table."""
+"""Several systems, one set of questions, one table."""
 
 from __future__ import annotations
 
-import logging
-from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from seal_ir.errors import InputError, UsageError
-from seal_ir.eval.answer_measures import answer_values
-from seal_ir.eval.answers import TOKENS, Matching, first_ranks
-from seal_ir.eval.measures import Column, aggregate, judged_values, need_qrels
+from seal_ir.errors import UsageError
+from seal_ir.eval.answers import TOKENS, Matching
+from seal_ir.eval.findings import Finding, refuse, tell
+from seal_ir.eval.measures import Column, aggregate, need_passages
+from seal_ir.eval.measuring import Measured, measured, qrels_of, with_accuracy
 from seal_ir.eval.questions import Questions
-from seal_ir.eval.rankings import Coverage, Rankings, cover, system_names
-from seal_ir.eval.systems import System, check_answers, read_system
+from seal_ir.eval.rankings import system_names
+from seal_ir.eval.sentinel import no_relevant, relevant, unknown_documents
 from seal_ir.eval.tables import Result, Table
-from seal_ir.eval.texts import Texts, bodies_of
-from seal_ir.formats.io.files import shown
+from seal_ir.eval.texts import Known, Texts
+from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.runs.others import has_texts
-
-logger = logging.getLogger(__name__)
-
-Values = dict[str, dict[str, float]]  # by notation of the measure, then by topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +28,17 @@ class EvalOptions:
         matching: the rule for answers.
         delimiter: fold documents into pages at it before any cut; None measures passages. Judgements
             are folded when they are loaded.
+        strict: refuse figures that something makes doubtful; else it is a warning.
+        least_judged: share of the top k that is to be judged, 0 to 1; None: see `sentinel.unjudged`.
     """
 
     matching: Matching = TOKENS
     delimiter: str | None = None
+    strict: bool = False
+    least_judged: float | None = None
 
 
 DEFAULTS = EvalOptions()
-
-
-class _Measured(NamedTuple):
-    """Of one system: its topics, its values, and of rankings as much as is looked into for answers."""
-
-    coverage: Coverage
-    values: Values
-    heads: Rankings
-    bodies: Mapping[str, str]
-    in_run: frozenset[str]
 
 
 def evaluate(
@@ -60,145 +48,85 @@ def evaluate(
     texts: Texts | None = None,
     options: EvalOptions = DEFAULTS,
     predictions: Sequence[Path | None] | None = None,
+    known: Known | None = None,
 ) -> Table:
-    """The table of the runs in their order; `texts` are needed for AnswerAccuracy@k only.
-
-    Answers are looked for in the texts that a run brings, and in `texts` for passages without one.
+    """The table of the systems in their order, with what makes its figures doubtful; that is also logged.
 
     Args:
         paths: runs, or predictions where no measure looks at a ranking.
         questions: with what the measures need.
         columns: the measures.
-        texts: bodies of passages.
+        texts: bodies of passages, for AnswerAccuracy@k; of those whose texts a run brings, its own count.
         options: how to measure.
         predictions: what each system answered, for measures of written answers; None (also for one of them)
             where that is in the run itself.
+        known: with it, ids that the collection lacks are looked for.
 
     Raises:
         UsageError: a measure lacks its answers, texts, judgements or predictions, or answers are asked of
             pages.
-        InputError: a file breaks its format, has none of the topics, or has passages that `texts` lacks.
+        InputError: a file breaks its format, has none of the topics, or has passages that `texts` lacks; or
+            the options are strict and something is doubtful.
     """
-    brought = texts is None and _depth(columns) > 0 and bool(paths) and all(map(has_texts, paths))
+    paths, looks = [rereadable(path) for path in paths], need_passages(columns)
+    brought = texts is None and looks and bool(paths) and all(map(has_texts, paths))
     check(questions, columns, texts, options, brought=brought)
-    measured = [
-        _measured(path, answers, questions, columns, options)  # one run at a time is in memory whole
-        for path, answers in zip(paths, predictions or [None] * len(paths), strict=True)
-    ]
-    values = [found.values for found in measured]
-    if _depth(columns):
-        heads = [found.heads for found in measured]
-        bodies = _all_bodies(heads, [found.bodies for found in measured], texts)
-        _add_accuracy(values, heads, questions, columns, bodies, options.matching)
+    systems = _measured(paths, predictions, questions, columns, options, known)
+    if looks:
+        systems = with_accuracy(systems, questions, columns, texts, options.matching)
+    names = system_names(paths)
+    results = [_result(name, system, columns) for name, system in zip(names, systems, strict=True)]
+    findings = _judgement_findings(questions, columns, options, known)
+    for result, system in zip(results, systems, strict=True):
+        findings += [*system.findings, *no_relevant(result.system, result.coverage)]
+    tell(findings)
+    if options.strict:
+        refuse([*questions.findings, *findings])
     return Table(
         questions=questions,
         columns=tuple(columns),
-        results=tuple(
-            Result(
-                name,
-                path,
-                found.coverage,
-                {column.name: aggregate(column, found.values[column.name].values()) for column in columns},
-                {column.name: found.values[column.name] for column in columns},
-                found.in_run,
-            )
-            for name, path, found in zip(system_names(paths), paths, measured, strict=True)
-        ),
-        matching=options.matching.name if _depth(columns) else None,
+        results=tuple(results),
+        matching=options.matching.name if looks else None,
         delimiter=options.delimiter,
+        findings=(*questions.findings, *findings),
     )
-
-
-def _depth(columns: Sequence[Column]) -> int:
-    """How many passages of a topic are looked into; 0 where none are."""
-    return max((column.cutoff or 0 for column in columns), default=0)
 
 
 def _measured(
-    path: Path,
-    predictions: Path | None,
+    paths: Sequence[Path],
+    predictions: Sequence[Path | None] | None,
     questions: Questions,
     columns: Sequence[Column],
     options: EvalOptions,
-) -> _Measured:
-    """A system's output with its figures, but for AnswerAccuracy@k."""
-    system = read_system(path, predictions, columns, options.delimiter, questions.asked)
-    depth, ranked = _depth(columns), any(column.ranked for column in columns)
-    if any(column.written for column in columns):
-        check_answers(predictions or path, system.answers, questions.topics)
-    covered = system.rankings if ranked else dict.fromkeys(system.answers, list[str]())
-    qrels = questions.qrels if need_qrels(columns) else None
-    coverage = cover(path, covered, questions.topics, qrels, answers=depth > 0)
-    _warn_shallow(path, system.rankings, columns)
-    answered = questions.answers or {}
-    heads = {qid: docids[:depth] for qid, docids in system.rankings.items() if depth and qid in answered}
-    looked_at = {docid for docids in heads.values() for docid in docids}
-    return _Measured(
-        coverage,
-        {column.name: _values(column, questions, system) for column in columns if column.cutoff is None},
-        heads,
-        {docid: body for docid, body in system.bodies.items() if docid in looked_at},
-        system.topics,
+    known: Known | None,
+) -> list[Measured]:
+    """The systems but for AnswerAccuracy@k; one run at a time is in memory whole."""
+    return [
+        measured(path, answers, questions, columns, options.delimiter, options.least_judged, known)
+        for path, answers in zip(paths, predictions or [None] * len(paths), strict=True)
+    ]
+
+
+def _judgement_findings(
+    questions: Questions, columns: Sequence[Column], options: EvalOptions, known: Known | None
+) -> list[Finding]:
+    """Relevant documents that the collection lacks; of pages it says nothing."""
+    qrels = qrels_of(questions, columns)
+    if known is None or qrels is None or options.delimiter is not None:
+        return []
+    return list(unknown_documents(f"judgements of {questions.label}", relevant(qrels), known))
+
+
+def _result(name: str, found: Measured, columns: Sequence[Column]) -> Result:
+    """The figures of a system, under its name."""
+    return Result(
+        name,
+        found.path,
+        found.coverage,
+        {column.name: aggregate(column, found.values[column.name].values()) for column in columns},
+        {column.name: found.values[column.name] for column in columns},
+        found.in_run,
     )
-
-
-def _warn_shallow(path: Path, rankings: Rankings, columns: Sequence[Column]) -> None:
-    """Tells of measures that look deeper than a run goes: they are lower than a deeper run's would be."""
-    longest = max(map(len, rankings.values()), default=0)
-    deeper = [column.name for column in columns if column.depth > longest]
-    if rankings and deeper:
-        logger.warning(
-            "%s: no topic has more than %d results; %s look deeper, where all counts as wrong",
-            path,
-            longest,
-            ", ".join(deeper),
-        )
-
-
-def _values(column: Column, questions: Questions, system: System) -> dict[str, float]:
-    """The measure for every judged topic; one of written answers for every topic."""
-    rankings, sets = system.rankings, questions.evidence or {}
-    if column.written is not None:
-        golds = questions.golds or {}
-        return answer_values(column.written, system.answers, golds, questions.topics, rankings, sets)
-    if column.evidence is None:
-        return judged_values(column, questions.qrels or {}, rankings)
-    return {qid: column.evidence(rankings.get(qid, ()), sets[qid]) for qid in sets}
-
-
-def _all_bodies(
-    heads: Sequence[Rankings], own: Sequence[Mapping[str, str]], texts: Texts | None
-) -> list[Mapping[str, str]]:
-    """The bodies of each run's passages: its own, and those of the passages that it brings none of."""
-    pairs = zip(heads, own, strict=True)
-    lacking = dict.fromkeys(
-        docid for head, known in pairs for docids in head.values() for docid in docids if docid not in known
-    )
-    if lacking and texts is None:
-        raise InputError(
-            f"{len(lacking)} passages in the runs, such as {shown(next(iter(lacking)))}, have no text there;"
-            " name the index or the collection that was searched"
-        )
-    found = bodies_of(lacking, texts) if texts is not None else {}
-    return [ChainMap(dict(known), found) for known in own]
-
-
-def _add_accuracy(
-    values: list[Values],
-    heads: list[Rankings],
-    questions: Questions,
-    columns: Sequence[Column],
-    bodies: Sequence[Mapping[str, str]],
-    matching: Matching,
-) -> None:
-    """Adds AnswerAccuracy@k of every topic, to the values of each run."""
-    for found, head, its in zip(values, heads, bodies, strict=True):
-        ranks = first_ranks(head, questions.answers or {}, its, matching)
-        for column in columns:
-            if column.cutoff is not None:
-                found[column.name] = {
-                    qid: float(qid in ranks and ranks[qid] <= column.cutoff) for qid in questions.topics
-                }
 
 
 def check(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,8 +11,10 @@ from typing import NamedTuple, TypeVar
 from seal_ir.errors import InputError
 from seal_ir.eval.answers import TOKENS, Matching, usable
 from seal_ir.eval.evidence import EvidenceSets
+from seal_ir.eval.findings import Finding, tell
 from seal_ir.eval.measures import Column, need_answers, need_passages, need_qrels
-from seal_ir.formats.io.files import is_file, listed, shown
+from seal_ir.eval.sentinel import other_topics, without_golds, without_relevant
+from seal_ir.formats.io.files import is_file, named, shown
 from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_qrels, resolve_topics
 from seal_ir.formats.kilt import read_provenance
 from seal_ir.formats.runs.pages import fold_docids, fold_qrels
@@ -21,9 +22,8 @@ from seal_ir.formats.runs.trec import has_datapoints, read_qrels
 from seal_ir.formats.topics.answers import read_answers
 from seal_ir.formats.topics.reading import detect_format, read_topics
 
-logger = logging.getLogger(__name__)
-
 Value = TypeVar("Value")
+Grades = dict[str, dict[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class Questions:
         evidence: KILT's sets of pages of the judged topics; None where the judgements are not KILT's.
         golds: answers to compare written ones with, of those topics that have some; None as above.
         asked: what the topics ask, as far as that is known; runs of others are told apart by it.
+        are_all: whether `topics` are all that there are; else they are those with answers or judgements.
+        findings: what is doubtful about them, told already.
     """
 
     label: str
@@ -47,6 +49,8 @@ class Questions:
     evidence: Mapping[str, EvidenceSets] | None = None
     golds: Mapping[str, Sequence[str]] | None = None
     asked: Mapping[str, str] = field(default_factory=dict, compare=False)
+    are_all: bool = True
+    findings: Sequence[Finding] = field(default=(), compare=False)
 
 
 class Sources(NamedTuple):
@@ -93,7 +97,7 @@ def load_questions(
     With topics given, judgements of other topics are left out; without, the topics are those of the
     answers, or else the judged ones. With a delimiter judgements are of pages. Where the
     judgements are KILT's, its measures need their sets of pages. Answers that match any text or none under
-    `matching` are left out; a warning counts them.
+    `matching` are left out. What is doubtful is logged, and kept as `findings`.
 
     Raises:
         InputError: a file cannot be read, breaks its format, or has none of the topics.
@@ -102,40 +106,46 @@ def load_questions(
     given = list(asked) or None
     needs_answers, needs_qrels = need_answers(columns), need_qrels(columns)
     all_answers = read_answers(sources.answers) if needs_answers and sources.answers else None
-    grades = read_qrels(sources.qrels) if needs_qrels and sources.qrels else None
+    repeated: list[str] = []
+    grades = read_qrels(sources.qrels, repeated.append) if needs_qrels and sources.qrels else None
     for path, found in ((sources.answers, all_answers), (sources.qrels, grades)):
         if found is not None and not found:
             raise InputError(f"{path}: is blank; check that it is the file you mean")
     topics = given or list(all_answers or grades or ())
-    if given and grades is not None:
-        grades = _of_topics(sources.qrels, "judgements", given, grades)
-    if grades is not None:
-        _warn_without_relevant(sources.qrels, grades)
+    findings = [Finding("judgements", sentence) for sentence in repeated]
+    if grades is not None and sources.qrels is not None:
+        grades, told = _judgements(sources.qrels, grades, given)
+        findings += told
     if grades is not None and delimiter is not None:
         grades = fold_qrels(grades, delimiter)
-    if all_answers is not None:
-        _of_topics(sources.answers, "answers", topics, all_answers)
     golds = texts = None
-    if all_answers is not None and any(column.written for column in columns):
-        golds = _golds(sources.answers, topics, all_answers)
-    if all_answers is not None and need_passages(columns):
-        found_answers = usable(all_answers, topics, matching)
-        texts = found_answers.answers
-        if not texts:
-            raise InputError(
-                f"{sources.answers}: no topic has an answer to look for; accuracy would be 0 for all"
-            )
-        for warning in found_answers.warnings():
-            logger.warning("%s: %s", sources.answers, warning)
+    if all_answers is not None and sources.answers is not None:
+        _of_topics(sources.answers, "answers", topics, all_answers)
+        if any(column.written for column in columns):
+            golds, told = _golds(sources.answers, all_answers, topics)
+            findings += told
+        if need_passages(columns):
+            texts, told = _answers(sources.answers, all_answers, topics, matching)
+            findings += told
+    tell(findings)
     by_sets = any(column.by_sets for column in columns)
     sets = _evidence(sources.qrels, grades, delimiter) if by_sets and grades and sources.qrels else None
-    return Questions(sources.label, topics, texts, grades, sets, golds, asked)
+    are_all = given is not None
+    return Questions(sources.label, topics, texts, grades, sets, golds, asked, are_all, tuple(findings))
+
+
+def _judgements(path: Path, grades: Grades, topics: Sequence[str] | None) -> tuple[Grades, list[Finding]]:
+    """The judgements of the topics, or all of them, and what is doubtful."""
+    if topics is None:
+        return grades, list(without_relevant(named(path), grades))
+    ours = _of_topics(path, "judgements", topics, grades)
+    return ours, [*other_topics(named(path), topics, grades), *without_relevant(named(path), ours)]
 
 
 def _golds(
-    path: Path | None, topics: Sequence[str], answers: Mapping[str, Sequence[str]]
-) -> dict[str, Sequence[str]]:
-    """The answers that are not blank, of the topics that have some; a warning counts the others."""
+    path: Path, answers: Mapping[str, Sequence[str]], topics: Sequence[str]
+) -> tuple[dict[str, Sequence[str]], list[Finding]]:
+    """The answers of the topics that are not blank, and what is doubtful."""
     found: dict[str, Sequence[str]] = {
         qid: golds for qid in topics if (golds := [gold for gold in answers.get(qid, ()) if gold.strip()])
     }
@@ -143,16 +153,17 @@ def _golds(
         raise InputError(
             f"{path}: no topic has an answer to compare with; every measure of answers would be 0"
         )
-    without = [qid for qid in topics if qid not in found]
-    if without:
-        logger.warning(
-            "%s: %d of %d topics have no answer to compare with, and count as 0: topics %s",
-            path,
-            len(without),
-            len(topics),
-            listed(without),
-        )
-    return found
+    return found, list(without_golds(named(path), found, topics))
+
+
+def _answers(
+    path: Path, answers: Mapping[str, Sequence[str]], topics: Sequence[str], matching: Matching
+) -> tuple[dict[str, Sequence[str]], list[Finding]]:
+    """The answers of the topics that can be looked for, and what is doubtful."""
+    found = usable(answers, topics, matching)
+    if not found.answers:
+        raise InputError(f"{path}: no topic has an answer to look for; accuracy would be 0 for all")
+    return found.answers, [Finding("answers", f"{named(path)}: {warning}") for warning in found.warnings()]
 
 
 def _evidence(path: Path, judged: Iterable[str], delimiter: str | None) -> dict[str, EvidenceSets] | None:
@@ -179,20 +190,6 @@ def _of_topics(
     return found
 
 
-def _warn_without_relevant(path: Path | None, qrels: Mapping[str, Mapping[str, int]]) -> None:
-    """Tells of topics on which no run can be right."""
-    without = [qid for qid, grades in qrels.items() if all(grade < 1 for grade in grades.values())]
-    if without:
-        logger.warning(
-            "%s: %d of %d judged topics have no relevant document (grade 1 or more);"
-            " all runs get 0: topics %s",
-            path,
-            len(without),
-            len(qrels),
-            listed(without),
-        )
-
-
 def _existing(kind: str, name: str, path: Path | None) -> Path:
     if path is None:
         raise InputError(f"{kind} {shown(name)}: no such file, and none belong to topics of that name")
@@ -200,4 +197,4 @@ def _existing(kind: str, name: str, path: Path | None) -> Path:
 
 
 def _label(name: str) -> str:
-    return Path(name).name
+    return named(Path(name).name)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from seal_ir.errors import InputError
-from seal_ir.formats.io.files import shown
-from seal_ir.formats.runs.others import read_ranked
-from seal_ir.formats.runs.pages import fold_docids
-
-logger = logging.getLogger(__name__)
+from seal_ir.eval.ties import Tie, Ties, tied_places
+from seal_ir.formats.io.files import named, shown
+from seal_ir.formats.io.inputs import rereadable
+from seal_ir.formats.runs.others import is_json_run, read_ranked
+from seal_ir.formats.runs.pages import fold_docids, page_of
+from seal_ir.formats.runs.trec import in_single_precision
 
 _SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".trec", ".txt", ".run", ".tsv", ".jsonl", ".json")
 
 Rankings = dict[str, list[str]]
 Qrels = Mapping[str, Mapping[str, int]]
+Ranked = Sequence[tuple[str, float]]  # documents and scores, best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +50,39 @@ class Coverage:
         return "; ".join([*parts, "missing counts as 0", tail])
 
 
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What a run has for its topics.
+
+    Attributes:
+        rankings: documents, or pages, best first.
+        ties: their places with equal scores, where scores make the order; JSON has an order of its own.
+        docids: all documents of the file, never pages.
+        bodies: of the passages whose texts the file brings.
+        told: what the file itself has wrong, a sentence each.
+    """
+
+    rankings: Rankings = field(default_factory=dict)
+    ties: Ties = field(default_factory=dict)
+    docids: Set[str] = frozenset()
+    bodies: Mapping[str, str] = field(default_factory=dict)
+    told: Sequence[str] = ()
+
+
 def read_rankings(path: Path, delimiter: str | None = None) -> Rankings:
     """Document ids of each topic of a run of any format, best first; with a delimiter, page ids.
 
     Raises:
         InputError: the run cannot be read, or breaks its format.
     """
-    return read_with_texts(path, delimiter, {})[0]
+    run = read_ranked(path)
+    return _as_rankings(run.rankings, delimiter)
 
 
-def read_with_texts(
-    path: Path, delimiter: str | None, asked: Mapping[str, str]
-) -> tuple[Rankings, dict[str, str]]:
-    """`read_rankings`, and the bodies of the passages whose texts the run brings.
+def read_retrieved(
+    path: Path, delimiter: str | None = None, asked: Mapping[str, str] | None = None
+) -> Retrieved:
+    """A run's rankings as `read_rankings` has them, and what else the file says.
 
     Args:
         path: the run.
@@ -71,18 +92,41 @@ def read_with_texts(
     Raises:
         InputError: as `read_rankings`.
     """
-    run = read_ranked(path, asked)
-    bodies = {docid: text for docid, (_, text) in run.texts.items()}
-    rankings = {qid: [docid for docid, _ in entries] for qid, entries in run.rankings.items()}
+    path = rereadable(path)
+    told: list[str] = []
+    run = read_ranked(path, asked, told.append)
+    by_score = {} if is_json_run(path) else run.rankings
+    found = {qid: _ties(entries, delimiter) for qid, entries in by_score.items()}
+    return Retrieved(
+        rankings=_as_rankings(run.rankings, delimiter),
+        ties={qid: ties for qid, ties in found.items() if ties},
+        docids=frozenset(docid for entries in run.rankings.values() for docid, _ in entries),
+        bodies={docid: text for docid, (_, text) in run.texts.items()},
+        told=told,
+    )
+
+
+def _as_rankings(run: Mapping[str, Ranked], delimiter: str | None) -> Rankings:
+    """The ids of a run, or those of its pages."""
+    rankings = {qid: [docid for docid, _ in entries] for qid, entries in run.items()}
     if delimiter is None:
-        return rankings, bodies
-    return {qid: fold_docids(docids, delimiter) for qid, docids in rankings.items()}, bodies
+        return rankings
+    return {qid: fold_docids(docids, delimiter) for qid, docids in rankings.items()}
+
+
+def _ties(ranked: Ranked, delimiter: str | None) -> Sequence[Tie]:
+    """The ties of a ranking; of pages those of their best passages."""
+    if delimiter is not None:
+        first = {page_of(docid, delimiter): score for docid, score in reversed(ranked)}
+        pages = fold_docids([docid for docid, _ in ranked], delimiter)
+        ranked = [(page, first[page]) for page in pages]
+    return tied_places([in_single_precision(score) for _, score in ranked])
 
 
 def system_names(paths: Sequence[Path]) -> list[str]:
     """A name for each run: its file's without suffixes where these differ, else its path."""
-    names = [_stem(path.name) for path in paths]
-    return [name if names.count(name) == 1 else str(path) for name, path in zip(names, paths, strict=True)]
+    names = [_stem(named(path.name)) for path in paths]
+    return [name if names.count(name) == 1 else named(path) for name, path in zip(names, paths, strict=True)]
 
 
 def cover(
@@ -90,13 +134,9 @@ def cover(
 ) -> Coverage:
     """The coverage of a run; `qrels` and `answers` are whether measures need them.
 
-    A run without any results is one of a system that found nothing: that is warned of.
-
     Raises:
         InputError: the run has results, but for none of the topics; figures would be zeros that mean nothing.
     """
-    if not rankings:
-        logger.warning("%s: the run is empty; every topic counts as one without results", path)
     in_run = sum(qid in rankings for qid in topics)
     unknown = sum(qid not in (qrels or ()) for qid in rankings.keys() - set(topics))
     if answers and rankings and not in_run:

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.eval.measures import Column
-from seal_ir.eval.rankings import Rankings, read_with_texts
-from seal_ir.formats.io.files import listed, shown
+from seal_ir.eval.rankings import Rankings, Retrieved, read_retrieved
+from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.runs.others import is_kilt_run
 from seal_ir.formats.topics.predictions import has_predictions, read_predictions
-
-logger = logging.getLogger(__name__)
 
 
 class System(NamedTuple):
     """A system's output.
 
     Attributes:
-        rankings: document ids of each topic, best first; none for a file of answers only.
+        retrieved: what its run has; nothing for a file of answers only.
         answers: the answer written for each topic; none where no measure needs them.
-        bodies: of the passages whose texts its run brings.
     """
 
-    rankings: Rankings
+    retrieved: Retrieved
     answers: Mapping[str, str]
-    bodies: Mapping[str, str]
+
+    @property
+    def rankings(self) -> Rankings:
+        """Document ids of each topic, best first."""
+        return self.retrieved.rankings
 
     @property
     def topics(self) -> frozenset[str]:
@@ -60,7 +60,7 @@ def read_system(
     written = next((column for column in columns if column.written), None)
     ranked = next((column for column in columns if column.ranked), None)
     if ranked is None and predictions is not None:
-        return System({}, read_predictions(predictions), {})
+        return System(Retrieved(), read_predictions(predictions))
     path = rereadable(path)
     if has_predictions(path):
         if ranked is not None:
@@ -68,17 +68,17 @@ def read_system(
                 f"{path}: answers without a ranking, which {ranked.name} needs; give the run as --run and"
                 " these as --predictions"
             )
-        return System({}, read_predictions(path), {})
-    rankings, bodies = read_with_texts(path, delimiter, asked or {})
+        return System(Retrieved(), read_predictions(path))
+    retrieved = read_retrieved(path, delimiter, asked)
     if written is None:
-        return System(rankings, {}, bodies)
+        return System(retrieved, {})
     if predictions is None and not is_kilt_run(path):
         raise UsageError(f"{path}: a run without answers, which {written.name} needs; give --predictions")
-    return System(rankings, read_predictions(predictions or path), bodies)
+    return System(retrieved, read_predictions(predictions or path))
 
 
 def check_answers(path: Path, answers: Mapping[str, str], topics: Sequence[str]) -> None:
-    """Warns of topics without an answer, which count as 0.
+    """Refuse answers to other questions.
 
     Raises:
         InputError: there are answers, but for none of the topics; figures would be zeros that mean nothing.
@@ -87,13 +87,4 @@ def check_answers(path: Path, answers: Mapping[str, str], topics: Sequence[str])
         raise InputError(
             f"{path}: 0 of {len(topics)} topics have an answer here (they are like {shown(topics[0])}, those"
             f" here like {shown(next(iter(answers)))}); the ids must be equal"
-        )
-    without = [qid for qid in topics if not answers.get(qid, "").strip()]
-    if without:
-        logger.warning(
-            "%s: %d of %d topics have no answer, and count as 0: topics %s",
-            path,
-            len(without),
-            len(topics),
-            listed(without),
         )

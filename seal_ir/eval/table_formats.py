@@ -9,6 +9,7 @@ from typing import Any
 
 from seal_ir.eval.grids import Grid, aligned, piped
 from seal_ir.eval.tables import ALL, Interval, Result, Statistics, Table, versions
+from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.json_text import json_file
 
 Block = tuple[Grid, int, Sequence[str]]  # a grid, how many of its columns are words, the notes below it
@@ -40,8 +41,9 @@ def as_json(table: Table) -> str:
         "delimiter": table.delimiter,
         "average": table.average,
         "versions": versions(),
+        "warnings": [asdict(finding) for finding in table.findings],
         "systems": {
-            result.system: {"run": str(result.path), **asdict(result.coverage)} for result in table.results
+            result.system: {"run": utf8(result.path), **asdict(result.coverage)} for result in table.results
         },
         "rows": [{**row, "value": row["value"] if isfinite(row["value"]) else None} for row in table.rows()],
     }

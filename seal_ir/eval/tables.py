@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from seal_ir.eval.findings import Finding
 from seal_ir.eval.measures import Column
 from seal_ir.eval.questions import Questions
 from seal_ir.eval.rankings import Coverage
@@ -112,6 +113,7 @@ class Table:
         statistics: intervals and comparisons, where they were asked for.
         parts: the same over parts of the topics, each labelled by what its topics have in common.
         average: what figures are averaged over: ALL, JUDGED or IN_RUN; see `subsets.averaged`.
+        findings: what makes the figures doubtful, of the questions first.
     """
 
     questions: Questions
@@ -122,6 +124,7 @@ class Table:
     statistics: Statistics | None = None
     parts: Sequence[Table] = ()
     average: str = ALL
+    findings: Sequence[Finding] = ()
 
     @property
     def level(self) -> str:

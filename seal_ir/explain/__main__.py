@@ -12,7 +12,7 @@ from seal_ir.explain.answers import Answer
 from seal_ir.explain.options import parsed
 from seal_ir.explanation.documents import MOST_LACKING
 from seal_ir.explanation.terminal import Run
-from seal_ir.formats.io.files import atomic_writer
+from seal_ir.formats.io.files import atomic_writer, utf8
 from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.resolve import Places
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
     if args.html is not None:
         with atomic_writer(args.html) as file:
             file.write(answer.page())
-        print(args.html)
+        print(utf8(args.html))
     elif args.json:
         sys.stdout.write(json_file(answer.to_dict()))
     else:

@@ -7,6 +7,7 @@ from pathlib import Path
 from seal_ir.command import CommandParser, run
 from seal_ir.errors import UsageError
 from seal_ir.formats.io import published
+from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.manifest import MANIFEST
 from seal_ir.index.reader import Index
@@ -47,7 +48,7 @@ def main(arguments: list[str]) -> int:
     entries = {entry.name: entry for entry in registered(Places.from_environment())}
     if args.name not in entries:
         raise UsageError(f"{args.name}: no registered index; registered are: {', '.join(entries) or 'none'}")
-    print(downloaded(entries[args.name], args.yes))  # noqa: T201 - a command
+    print(utf8(downloaded(entries[args.name], args.yes)))  # noqa: T201 - a command
     return 0
 
 

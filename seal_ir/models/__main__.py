@@ -7,6 +7,7 @@ from pathlib import Path
 
 from seal_ir.command import CommandParser, run
 from seal_ir.errors import ModelError, UsageError
+from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.resolve import Places
 from seal_ir.models.weights import ensure_weights, fetch_weights
 from seal_ir.text.pretrained import BASE_MODEL, find_model, has_weights
@@ -29,9 +30,9 @@ def main(arguments: list[str]) -> int:
     if args.what is None:
         sys.stdout.write("".join(f"{line}\n" for line in _lines(entries)))
     elif args.name in (None, BASE_MODEL):
-        print(fetch_weights())
+        print(utf8(fetch_weights()))
     else:
-        print(_fetched(args.name, entries, args.yes))
+        print(utf8(_fetched(args.name, entries, args.yes)))
     return 0
 
 

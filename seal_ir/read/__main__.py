@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
         costs = {"n_topics": len(topics), "seconds": round(time.monotonic() - started, 1)}
         with atomic_writer(args.output.with_name(f"{args.output.name}.config.json")) as file:
             file.write(json_file({"topics": utf8(args.topics), **about, **run_and_texts, **costs}))
-        print(args.output)
+        print(utf8(args.output))
     _tell(args, questions)
     return 0
 

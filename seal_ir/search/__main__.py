@@ -122,7 +122,7 @@ def main(arguments: list[str]) -> int:
         if is_stream(path):  # which has nothing beside it
             continue
         _save_config(path, config, pipeline, args, about)
-        print(path)
+        print(utf8(path))
     _tell_without(without, topics, reasons, hybrid)
     return 0
 

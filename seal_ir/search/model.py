@@ -23,6 +23,7 @@ from seal_ir.decode.prompts import note_cut
 from seal_ir.decode.recorder import Recorder
 from seal_ir.decode.rescore import rescore
 from seal_ir.errors import ModelError
+from seal_ir.formats.io.files import on_disk
 from seal_ir.index.reader import Index
 from seal_ir.index.value_lengths import Lengths, longest
 from seal_ir.index.view import View
@@ -58,8 +59,8 @@ class LazyGenerator:
             dtype: see `load_generator`.
         """
         self._index = index
-        self._given = _chosen(model, index.manifest.model)
-        self.name = self._given if isinstance(self._given, str) else index.manifest.model
+        self._given = _chosen(model, on_disk(index.manifest.model))
+        self.name = self._given if isinstance(self._given, str) else on_disk(index.manifest.model)
         self._model = self._given  # by name until the first query
         self._loading = OwnOfProcess(threading.Lock)
         self._told: set[str] = set()

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from seal_ir.config import SearchConfig
 from seal_ir.errors import ArgumentError, InputError, UsageError, shown
+from seal_ir.formats.io.files import on_disk
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.indexer import Duplicates, SealIndexer
 from seal_ir.index.making import asked_index
@@ -196,7 +197,7 @@ def opened(
     loaded: dict[str, Generator] = {}
     served = []
     for name, directory in directories.items():
-        wanted = model or read_manifest(directory).model
+        wanted = model or on_disk(read_manifest(directory).model)
         ensure_weights(wanted, yes)
         known = loaded.get(wanted, wanted)
         searcher = SealSearcher(directory, known, config=config, device=device, dtype=dtype)

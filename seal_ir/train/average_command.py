@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from seal_ir.command import CommandParser
+from seal_ir.formats.io.files import utf8
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -27,5 +28,5 @@ def main(arguments: list[str]) -> int:
     from seal_ir.train.average import average
 
     average(args.models, args.weights, args.output)
-    sys.stdout.write(f"{args.output}\n")
+    sys.stdout.write(f"{utf8(args.output)}\n")
     return 0

@@ -267,7 +267,7 @@ def test_i4_answers_that_match_any_text_or_none_are_left_out_with_a_warning(
     ]
 
 
-def test_b7_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_b7_pages(call: Runner, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = run_file(tmp_path, "1 Q0 12#1 1 3 t\n1 Q0 12#5 2 2 t\n1 Q0 34#2 3 1 t\n")
     qrels = run_file(tmp_path, "1 0 12 1\n1 0 34 1\n", "q.trec")
     arguments = ("--run", run, "--qrels", qrels, "--measures", "Rprec")
@@ -275,10 +275,10 @@ def test_b7_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rows[1] == ["run", "1.0000"]
     assert "page level, ids cut at '#'" in out
     assert "no relevant document" not in err
-    rows, out, err = table(capsys, *arguments)
+    rows, out, _ = table(capsys, *arguments)
     assert rows[1] == ["run", "0.0000"]
     assert "passage level" in out
-    assert "run: no relevant document is in it; check that ids" in err
+    assert "run: no relevant document is in it; check that ids" in call(main, *arguments).err
 
 
 def test_a16_any_white_space(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

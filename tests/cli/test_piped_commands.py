@@ -220,6 +220,18 @@ def test_eval_of_a_pipe_loses_nothing(call: Runner, folder: Path, piped: Piped, 
     assert "1.0000" in result.out
 
 
+def test_eval_looks_into_the_texts_of_a_pipe(call: Runner, folder: Path, piped: Piped) -> None:
+    """They are looked for before the run is read, and once more by the measures."""
+    run = [{"id": "t", "question": "?", "ctxs": [{"id": "d", "text": "by the Seine"}]}]
+    (folder / "answers").write_text('{"qid": "t", "answers": ["Seine"]}\n')
+    source = piped(json.dumps(run).encode(), "fd")
+    result = call(
+        *(evaluate, "--run", source, "--answers", folder / "answers", "--measures", "AnswerAccuracy@1")
+    )
+    assert result.code == 0, result.err
+    assert "1.0000" in result.out
+
+
 def test_keys_may_come_through_a_pipe_with_their_description_beside(
     call: Runner, stubbed: Stubbed, folder: Path, piped: Piped, tiny_index: Path, tmp_path: Path
 ) -> None:

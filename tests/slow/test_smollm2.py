@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from seal_ir.records import QueryKeys
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer
 from tests.helpers import oracle
+from tests.helpers.commands import spawn
 
 pytestmark = [
     pytest.mark.slow,
@@ -81,6 +83,38 @@ def test_i12_one_query_at_a_time_has_the_same_bits_in_any_order(
     for ours, theirs in zip(decoded["batch 1"], again, strict=True):
         assert ours.keys == theirs.keys
         assert ours.unigrams.logprobs.tolist() == theirs.unigrams.logprobs.tolist()
+
+
+def test_other_numbers_of_threads_differ_by_rounding_only(
+    index_dir: Path, queries: list[str], tmp_path: Path
+) -> None:
+    """In processes of their own: libraries take their number of threads when they are loaded."""
+    topics = tmp_path / "topics.tsv"
+    topics.write_text("".join(f"{i}\t{query}\n" for i, query in enumerate(queries[:3])), encoding="utf-8")
+    found = []
+    for threads in ("1", "2"):
+        source = (
+            "input",
+            "--corpus",
+            topics,
+            "--fields",
+            "text",
+            "output",
+            "--embeddings",
+            tmp_path / threads,
+        )
+        encoder = ("encoder", "--index", index_dir, "--threads", threads, "--batch-size", 1, "--beam", 5)
+        done = spawn("seal_ir.encode", *source, *encoder, OMP_NUM_THREADS=threads)
+        assert done.code == 0, done.err
+        lines = (tmp_path / threads / "embeddings.jsonl").read_text(encoding="utf-8").splitlines()
+        found.append([json.loads(line) for line in lines])
+    for ours, theirs in zip(*found, strict=True):
+        ours_keys, theirs_keys = (
+            {(kind, tuple(tokens)): logprob for kind, logprob, tokens in value["keys"]}
+            for value in (ours, theirs)
+        )
+        assert len(ours_keys) > 30
+        assert theirs_keys == pytest.approx(ours_keys, rel=0, abs=NEAR)
 
 
 @pytest.mark.parametrize("name", sorted(name for name, c in PRESETS.items() if not c.decode.fields))

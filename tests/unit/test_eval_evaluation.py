@@ -239,7 +239,8 @@ def test_measures_that_look_deeper_than_a_run_are_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     run = write_run(tmp_path / "run", {"1": [("a", 2.0), ("b", 1.0)], "2": [("a", 1.0)]})
-    table = judged(run, {"1": {"a": 1}}, [name.replace("3", "2"), name, "AP", "IPrec@0.1"])
+    qrels = {"1": {"a": 1}, "2": {"a": 1}}
+    table = judged(run, qrels, [name.replace("3", "2"), name, "AP", "IPrec@0.1"])
     assert caplog.messages == [
         f"{run}: no topic has more than 2 results; {table.columns[1].name} look deeper,"
         " where all counts as wrong"

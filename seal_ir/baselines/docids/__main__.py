@@ -14,6 +14,7 @@ from seal_ir.baselines.rewriting import write_again
 from seal_ir.baselines.run_command import add_collection_options, collection_of
 from seal_ir.command import CommandParser, run
 from seal_ir.errors import UsageError
+from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.packed import check_packed
 from seal_ir.records import Document
@@ -67,7 +68,7 @@ def main(arguments: list[str]) -> int:
 
     write_again(collection, args.output, FIELD, identifier)
     if not is_stream(args.output):
-        sys.stdout.write(f"{args.output}\n")
+        sys.stdout.write(f"{utf8(args.output)}\n")
     return 0
 
 

@@ -14,7 +14,7 @@ from seal_ir.baselines.run_command import read_named_topics
 from seal_ir.command import CommandParser, Progress, add_batch_size, add_threads, check_options, run
 from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import UsageError
-from seal_ir.formats.io.files import atomic_writer
+from seal_ir.formats.io.files import atomic_writer, utf8
 from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import check_several
 from seal_ir.lm.device import use_threads
@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> int:
         file.write(json_file(about))
     if cut.sentence():
         sys.stderr.write(f"{cut.sentence()}\n")
-    sys.stdout.writelines(f"{_path(args, kind)}\n" for kind in KINDS)
+    sys.stdout.writelines(f"{utf8(_path(args, kind))}\n" for kind in KINDS)
     return 0
 
 

@@ -16,7 +16,7 @@ from seal_ir.command import CommandParser, Progress, add_batch_size, add_threads
 from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.collections.collection import Collection, read_ids
-from seal_ir.formats.io.files import shown
+from seal_ir.formats.io.files import shown, utf8
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.packed import check_packed
 from seal_ir.formats.io.resolve import Places, resolve_qrels, resolve_topics
@@ -95,7 +95,7 @@ def main(arguments: list[str]) -> int:
     n_absent = sum(docid not in docids for _, docid in known)
     _tell(counts, {"known_questions": len(known), "not_in_collection": n_absent, "written": n_written})
     if not is_stream(args.output):
-        sys.stdout.write(f"{args.output}\n")
+        sys.stdout.write(f"{utf8(args.output)}\n")
     return 0
 
 

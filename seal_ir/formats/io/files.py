@@ -50,7 +50,20 @@ def is_file(path: Path) -> bool:
 
 def utf8(path: str | Path) -> str:
     """A path for what encodes names as UTF-8 itself: under LC_ALL=C Python's own str holds escaped bytes."""
-    return os.fsencode(path).decode("utf-8", "surrogateescape")
+    try:
+        return os.fsencode(path).decode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a name out of a file, which the locale has no bytes for
+        return os.fspath(path)
+
+
+def on_disk(name: str) -> str:
+    """A path that a file of ours holds, as Python opens it in this locale; `utf8` the other way round."""
+    return os.fsdecode(name.encode("utf-8", "surrogateescape"))
+
+
+def named(path: str | Path) -> str:
+    """A path as text for people, the same in every locale; bytes that are no UTF-8 are escaped."""
+    return utf8(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def open_text(path: Path) -> TextIO:

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import Any
+
+_BYTES = re.compile("[\udc80-\udcff]+")  # how Python holds bytes of names that its locale cannot read
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 def json_file(value: Any, **options: Any) -> str:
     """The text of a JSON file: indented by two, in UTF-8, with a line feed at the end.
 
+    Names of files are the same in every locale: what they have in UTF-8 stands as such, other bytes as JSON's
+    escapes, which are read back as Python holds them.
+
     Args:
         value: of JSON's types, tuples included.
         **options: as `json_line` takes them.
     """
-    return f"{json_line(value, indent=2, **options)}\n"
+    text = f"{json_line(value, indent=2, **options)}\n"
+    text = _BYTES.sub(
+        lambda found: found[0].encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape"), text
+    )
+    return _HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def json_line(value: Any, **options: Any) -> str:

@@ -14,7 +14,7 @@ from seal_ir.formats.io.json_records import ID_KEYS, JsonRecord
 from seal_ir.formats.io.jsonlines import Malformed, as_object, first_mark, identifier, iter_values, sound
 from seal_ir.formats.kilt import read_guesses
 from seal_ir.formats.runs.contexts import Context, context_of
-from seal_ir.formats.runs.trec import read_run, trec_order
+from seal_ir.formats.runs.trec import Told, read_run, trec_order, warn
 
 # Where a record's passages are: DPR's, Pyserini's, ours, RAGatouille's, LlamaIndex's and LangChain's.
 _LISTS = ("ctxs", "contexts", "passages", "results", "nodes", "documents")
@@ -49,7 +49,7 @@ class _Record(NamedTuple):
     passages: list[object]
 
 
-def read_ranked(path: Path, asked: Mapping[str, str] | None = None) -> RankedRun:
+def read_ranked(path: Path, asked: Mapping[str, str] | None = None, told: Told = warn) -> RankedRun:
     """The rankings of a run of any system, told by what the file begins with.
 
     In JSON the order of passages is the ranking, and one that comes twice for a topic counts once. A record
@@ -59,13 +59,14 @@ def read_ranked(path: Path, asked: Mapping[str, str] | None = None) -> RankedRun
     Args:
         path: TREC's six columns, KILT's datapoints, DPR's output, or passages as docs/formats.md has them.
         asked: questions by topic id, where they are known.
+        told: see `read_run`.
 
     Raises:
         InputError: the run cannot be read, or breaks its format.
     """
     path = rereadable(path)
     if not is_json_run(path):
-        return RankedRun({qid: trec_order(entries) for qid, entries in read_run(path).items()}, {})
+        return RankedRun({qid: trec_order(entries) for qid, entries in read_run(path, told).items()}, {})
     if is_kilt_run(path):
         guesses = read_guesses(path)
         return RankedRun(

@@ -6,12 +6,12 @@ import logging
 import math
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.io.files import BOM_TEXT, AtomicFile, first_line, iter_lines, listed, shown
+from seal_ir.formats.io.files import BOM_TEXT, AtomicFile, first_line, iter_lines, listed, named, shown
 from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.jsonlines import parse_object
 from seal_ir.formats.kilt import datapoint, provenance_qrels
@@ -28,11 +28,18 @@ _SINGLE = struct.Struct("<f")
 _STEP = 1e-6  # the last printed decimal
 _MAX_SCORE = 1e38  # float32 ends at 3.4e38; below this there is room to lower ties
 
+Told = Callable[[str], None]  # hears what a file has wrong that it can be read with, in one line
 
-def read_run(path: Path) -> dict[str, list[tuple[str, float]]]:
+
+def warn(sentence: str) -> None:
+    """Log it as a warning."""
+    logger.warning("%s", sentence)
+
+
+def read_run(path: Path, told: Told = warn) -> dict[str, list[tuple[str, float]]]:
     """Documents and scores of each topic, in file order, of a run in TREC format; see `trec_order`.
 
-    The rank column is not used; where it contradicts the scores a warning says so.
+    The rank column is not used; where it contradicts the scores `told` hears of it.
 
     Raises:
         InputError: a line has not six columns, a score is not a finite number, or a document comes twice.
@@ -52,11 +59,9 @@ def read_run(path: Path) -> dict[str, list[tuple[str, float]]]:
                 contradicted[qid] = None
             above[qid] = here
     if contradicted:
-        logger.warning(
-            "%s: ranks of %d topics contradict their scores; scores count, the highest first: topics %s",
-            path,
-            len(contradicted),
-            listed(contradicted),
+        told(
+            f"{named(path)}: ranks of {len(contradicted)} topics contradict their scores; scores count, the"
+            f" highest first: topics {listed(contradicted)}"
         )
     return {qid: list(scores.items()) for qid, scores in run.items()}
 
@@ -66,11 +71,11 @@ def _contradict(one: tuple[int, float], other: tuple[int, float]) -> bool:
     return (one[0] < other[0] and one[1] < other[1]) or (one[0] > other[0] and one[1] > other[1])
 
 
-def read_qrels(path: Path) -> dict[str, dict[str, int]]:
+def read_qrels(path: Path, told: Told = warn) -> dict[str, dict[str, int]]:
     """Grade of each judged document of each topic, in file order; of KILT's datapoints, their gold pages.
 
     BEIR's three columns are known by their header, `query-id corpus-id score`. A judgement that comes again
-    with the same grade says nothing new: such lines are counted in a warning.
+    with the same grade says nothing new: `told` hears how many lines are such.
 
     Raises:
         InputError: a line has not four columns, a grade is not an integer, or a document has two grades.
@@ -96,11 +101,9 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
                 " keep one line of the two"
             )
     if again:
-        logger.warning(
-            "%s: %d lines repeat a judgement, the first of them line %d; each judgement counts once",
-            path,
-            len(again),
-            again[0],
+        told(
+            f"{named(path)}: {len(again)} lines repeat a judgement, the first of them line {again[0]};"
+            " each judgement counts once"
         )
     return qrels
 
@@ -131,7 +134,7 @@ def has_datapoints(path: Path) -> bool:
 
 def trec_order(entries: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
     """Entries as trec_eval ranks them: by score in single precision, then by docid, both descending."""
-    return sorted(entries, key=lambda entry: (_float32(entry[1]), entry[0]), reverse=True)
+    return sorted(entries, key=lambda entry: (in_single_precision(entry[1]), entry[0]), reverse=True)
 
 
 class RunWriter(AtomicFile):
@@ -214,10 +217,10 @@ def strictly_decreasing(scores: Iterable[float]) -> list[str]:
         if not abs(score) <= _MAX_SCORE:
             raise ValueError(f"score {score!r} cannot be written: it must be finite and within 1e38")
         text, step = _six_decimals(score), 0.0
-        while not ((value := float(text)) < above and _float32(value) < above32):
+        while not ((value := float(text)) < above and in_single_precision(value) < above32):
             step = 2 * step or max(_STEP, 2 * _ulp32(above))  # doubled only where rounding swallowed it
             text = _six_decimals(above - step)
-        above, above32 = value, _float32(value)
+        above, above32 = value, in_single_precision(value)
         printed.append(text)
     return printed
 
@@ -227,7 +230,7 @@ def _six_decimals(score: float) -> str:
     return "0.000000" if text == "-0.000000" else text
 
 
-def _float32(value: float) -> float:
+def in_single_precision(value: float) -> float:
     """The value rounded to single precision, beyond its range infinite."""
     try:
         return float(_SINGLE.unpack(_SINGLE.pack(value))[0])

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from seal_ir.command import CommandParser, add_threads, check_options, settings_of
+from seal_ir.formats.io.files import utf8
 from seal_ir.lm.device import use_threads
 from seal_ir.read.fid.description import FidDescription
 
@@ -43,5 +44,5 @@ def main(arguments: list[str]) -> int:
     with quiet_transformers():
         n_parameters = convert(FidConversion(args.checkpoint, args.output, args.tokenizer, description))
     sys.stderr.write(f"{n_parameters:,} parameters\n")
-    sys.stdout.write(f"{args.output}\n")
+    sys.stdout.write(f"{utf8(args.output)}\n")
     return 0

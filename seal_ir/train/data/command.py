@@ -16,6 +16,7 @@ import numpy as np
 from seal_ir.command import CommandParser, check_options, settings_of
 from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection, ReadOptions, collection_kinds
+from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.inputs import KeptPipe, open_file, rereadable
 from seal_ir.formats.io.resolve import Places, resolve_qrels, resolve_topics
 from seal_ir.formats.topics.questions import (
@@ -141,7 +142,7 @@ def main(arguments: list[str]) -> int:
     exclude = [resolve_topics(name, places) for name in args.exclude]
     if dataset.open_directory(args.output, _settings(args, options, judged, exclude)):
         sys.stderr.write("complete already\n")
-        sys.stdout.write(f"{args.output}\n")
+        sys.stdout.write(f"{utf8(args.output)}\n")
         return 0
     counts = PairCounts()
     pairs = distinct(_pairs(args, judged, counts), excluded_questions(exclude), counts)
@@ -283,7 +284,7 @@ def _stamps(paths: list[Path]) -> list[dict[str, Any]]:
             with open_file(path) as file:
                 stamps.append({"sha256": hashlib.file_digest(file, "sha256").hexdigest()})
         else:
-            stamps.append({"name": path.name, "bytes": path.stat().st_size if path.is_file() else None})
+            stamps.append({"name": utf8(path.name), "bytes": path.stat().st_size if path.is_file() else None})
     return stamps
 
 
@@ -292,4 +293,4 @@ def _tell(directory: Path, summary: dict[str, Any]) -> None:
         sys.stderr.write(f"{name}: {summary[name]:,}\n")
     for name, n in sorted(summary["examples"].items()):
         sys.stderr.write(f"examples, {name}: {n:,}\n")
-    sys.stdout.write(f"{directory}\n")
+    sys.stdout.write(f"{utf8(directory)}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,13 +97,19 @@ def resolve(
             yield Pair(question, document.title, document.text, kind, document.further)
 
 
+def _digest(question: str, pair: Pair) -> bytes:
+    """Stands for a question and its passage; Python's own hashes differ from process to process."""
+    parts = repr((question, pair.title, pair.text, pair.further))
+    return hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
 def distinct(pairs: Iterable[Pair], excluded: frozenset[str], counts: PairCounts) -> Iterator[Pair]:
     """Each question and passage once, without the questions whose `question_words` form is excluded."""
-    seen: set[int] = set()
+    seen: set[bytes] = set()
     left_out: set[str] = set()
     for pair in pairs:
         question = question_words(pair.question)
-        key = hash((question, pair.title, pair.text, pair.further))
+        key = _digest(question, pair)
         if question in excluded:
             left_out.add(question)
             counts.excluded_questions = len(left_out)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from seal_ir.command import CommandParser, add_threads, check_options, settings_of
 from seal_ir.errors import UsageError
+from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.outputs import check_parents
 from seal_ir.lm.device import use_threads
 from seal_ir.train.fit.batches import BatchOptions
@@ -138,7 +139,7 @@ def tell_done(done: Done, options: FitOptions, output: Path) -> None:
         sys.stderr.write(f"stopped at step {done.step} of {options.steps}; {why}\n")
     if done.best_step is not None:
         sys.stderr.write(f"the model is that of step {done.best_step}, which has the lowest dev loss\n")
-    sys.stdout.write(f"{output}\n")
+    sys.stdout.write(f"{utf8(output)}\n")
 
 
 def check_installed(names: list[str]) -> None:

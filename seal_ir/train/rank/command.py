@@ -10,6 +10,7 @@ from pathlib import Path
 from seal_ir.command import CommandParser, add_threads, check_options, settings_of
 from seal_ir.config import DEFAULT_PRESET, PRESETS
 from seal_ir.errors import UsageError
+from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.outputs import check_parents
 from seal_ir.formats.io.resolve import Places, resolve_answers, resolve_topics
 from seal_ir.lm.device import use_threads
@@ -126,7 +127,7 @@ def main(arguments: list[str]) -> int:
     if int(os.environ.get("RANK", "0")) == 0:  # under torchrun, one process speaks for all
         if done.step < options.steps:
             sys.stderr.write(f"stopped at step {done.step} of {options.steps}; go on with --resume\n")
-        sys.stdout.write(f"{args.output}\n")
+        sys.stdout.write(f"{utf8(args.output)}\n")
     return 0
 
 
