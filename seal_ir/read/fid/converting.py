@@ -114,7 +114,7 @@ def _config(path: Path) -> Any:
     if not path.is_file():
         raise InputError(f"{path}: no such file; it says what network the checkpoint is of")
     try:
-        config = AutoConfig.from_pretrained(path)
+        config = AutoConfig.from_pretrained(path, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - transformers raises many kinds
         raise InputError(f"{path}: cannot be read ({one_line(error)[:200]})") from error
     if not config.is_encoder_decoder:
