@@ -6,7 +6,6 @@ a causal model, SEAL's own markers for a sequence-to-sequence model.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -17,6 +16,7 @@ from typing import Any
 from seal_ir.errors import ModelError
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.json_text import json_file
+from seal_ir.parsed import load_json
 from seal_ir.records import BODY, TITLE
 
 logger = logging.getLogger(__name__)
@@ -92,8 +92,8 @@ def read_description(path: Path) -> ModelDescription:
         ModelError: the file is no such description; says which name is missing, or what is wrong with one.
     """
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        values = load_json(path)
+    except (OSError, ValueError) as error:
         raise ModelError(f"{path}: not a model description, it cannot be read: {error}") from error
     try:
         return _described(values, path)
