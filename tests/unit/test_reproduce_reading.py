@@ -145,7 +145,7 @@ FAULTS = [
     ('title = "Two', "title = Two", "not a table: "),
     ("{data}", "{nowhere}", "unknown placeholder {nowhere} in"),
     ("{data}", "{data", "bad placeholder"),
-    ('run = "good.trec"', 'run = "other.trec"', "no step makes other.trec, the run of 'The good'"),
+    ('run = "good.trec"', 'run = "other.trec"', "no step makes 'other.trec', the run of 'The good'"),
     ('run = "good.trec"', 'runs = "good.trec"', "[[row]] 1: unknown key 'runs'"),
     ('run = "good.trec"', "", "'run' is missing; without one, say in 'missing'"),
     ('run = "good.trec"', 'run = "good.trec"\nmissing = "x"', "has both run and missing"),
