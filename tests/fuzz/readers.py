@@ -241,14 +241,10 @@ def _make_keys(folder: Path) -> None:
 
 
 def _make_index(folder: Path) -> None:
-    """Several segments, deletions, records and stored fields: a file of every kind."""
-    from seal_ir.index.indexer import SealIndexer
-    from tests.helpers import tiny
+    from seal_ir.index.engine import EngineSpec
+    from tests.unit.test_index_flips import build
 
-    documents = [d._replace(raw=json.dumps({"id": d.id, "contents": d.text})) for d in tiny.DOCUMENTS]
-    tiny.build(folder / "index", documents, 60, store_raw=True)
-    with SealIndexer(folder / "index", tiny.tokenizer()) as writer:
-        writer.delete(["d2", "d3#1"])
+    build(folder / "index", EngineSpec())
 
 
 def _index(check: Any, folder: Path) -> None:
