@@ -8,6 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from seal_ir.errors import one_line
+
+_LONGEST = 300  # characters of a parser's message
+
 
 def load_json(path: Path) -> Any:
     """The value in a file of JSON.
@@ -46,4 +50,7 @@ def _parsed(parse: Callable[[str], Any], text: str) -> Any:
     except ValueError as error:
         if type(error) is ValueError:  # Python's limit, in words for programmers
             raise ValueError("a number has thousands of digits") from error
+        told = one_line(error)  # names of TOML may be of any length
+        if len(told) > _LONGEST:
+            raise ValueError(f"{told[:_LONGEST]}...") from error
         raise

@@ -89,5 +89,5 @@ def runs_of_costs(
     found = {known.name: tuple(known.runs / name for name in names) for known in topics if known.name in runs}
     for path in (path for paths in found.values() for path in paths):
         if path not in made:
-            raise InputError(f"{fields.where}: costs: no step makes {path.name} on {path.parent.name}")
+            raise InputError(f"{fields.where}: costs: no step makes {shown(path.name)} on {path.parent.name}")
     return found

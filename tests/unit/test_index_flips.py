@@ -129,7 +129,7 @@ def test_j2_flipped_bits_that_nobody_has_looked_for_give_no_crash_and_no_bare_er
 
 @pytest.mark.parametrize(
     "lost",
-    [[BOUNDARY, 500, 501], [BOUNDARY, TITLE_END, 500, 2], [BOUNDARY, TITLE_END, 500, 98, 501, 99]],
+    [[BOUNDARY, 500, 501], [BOUNDARY, TITLE_END, 500, 2], [BOUNDARY, TITLE_END, 500, 14, 501, 15]],
     ids=["no title", "a field without an end", "a field that is none"],
 )
 def test_a_text_that_lost_its_marks_is_told(

@@ -143,7 +143,7 @@ FAULTS = [
     ("title", "name", "unknown key 'name'; it may hold title, note"),
     ('title = "Two systems"', "", "'title' is missing"),
     ('title = "Two', "title = Two", "not a table: "),
-    ("{data}", "{nowhere}", "unknown placeholder {nowhere} in"),
+    ("{data}", "{nowhere}", "unknown placeholder '{nowhere}' in"),
     ("{data}", "{data", "bad placeholder"),
     ('run = "good.trec"', 'run = "other.trec"', "no step makes 'other.trec', the run of 'The good'"),
     ('run = "good.trec"', 'runs = "good.trec"', "[[row]] 1: unknown key 'runs'"),
