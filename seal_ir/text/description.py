@@ -51,7 +51,8 @@ class ModelDescription:
             raise ModelError(f"family is {self.family!r}; it must be {CAUSAL!r} or {SEQ2SEQ!r}")
         for name, prompt in {"body": self.body, "title": self.title, **self.fields}.items():
             if prompt.count("{query}") != 1:
-                raise ModelError(f"the {name} prompt must hold {{query}} once: {prompt!r}")
+                field = name if name.isidentifier() and len(name) < 40 else shown(name)
+                raise ModelError(f"the {field} prompt must hold {{query}} once: {shown(prompt)}")
 
     def __reduce__(self) -> tuple[Any, ...]:  # a read-only mapping cannot be pickled by itself
         values = (self.family, self.body, self.title, self.title_end, self.start)

@@ -50,7 +50,9 @@ def check(reader: Reader, folder: Path, name: str, content: bytes) -> Outcome:
         return "refused"
     except HangError as error:
         raise BrokenContractError(f"{reader.name}: {name} was not read in {SECONDS} s") from error
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a panic of a library in Rust is no Exception
         raise BrokenContractError(f"{reader.name}: {name}: {type(error).__name__}: {error}") from error
     finally:
         _put(path, whole)
