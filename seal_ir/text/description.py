@@ -48,7 +48,7 @@ class ModelDescription:
     def __post_init__(self) -> None:
         """Refuse a description that cannot be used."""
         if self.family not in (CAUSAL, SEQ2SEQ):
-            raise ModelError(f"family is {self.family!r}; it must be {CAUSAL!r} or {SEQ2SEQ!r}")
+            raise ModelError(f"family is {shown(self.family)}; it must be {CAUSAL!r} or {SEQ2SEQ!r}")
         for name, prompt in {"body": self.body, "title": self.title, **self.fields}.items():
             if prompt.count("{query}") != 1:
                 field = name if name.isidentifier() and len(name) < 40 else shown(name)

@@ -291,7 +291,7 @@ def _make_descriptions(folder: Path) -> None:
     (folder / "seal.json").write_text(
         json.dumps({**values, "start": ["a"], "fields": {"genre": "g {query}"}})
     )
-    fid = {"passage_tokens": 250, "n_contexts": 100}
+    fid = {"passage_tokens": 250}
     (folder / "fid.json").write_text(json.dumps(fid))
     (folder / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "x", "r": 4}))
     (folder / "config.json").write_text(json.dumps({"is_encoder_decoder": True}))
