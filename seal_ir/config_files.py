@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from seal_ir.config import SearchConfig
-from seal_ir.errors import UsageError
+from seal_ir.errors import UsageError, shown
+from seal_ir.parsed import load_toml
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -24,19 +24,17 @@ def tables_of(path: Path) -> dict[str, dict[str, Any]]:
         UsageError: the file cannot be read, or holds something else.
     """
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        tables = load_toml(path)
+    except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot read settings: {error}") from error
-    except ValueError as error:  # Python's limit on the digits of an integer
-        raise UsageError(f"{path}: cannot read settings: a number has thousands of digits") from error
     unknown = sorted(set(tables) - {"decode", "rank", "fusion"})
     if unknown:
         raise UsageError(
-            f"{path}: unknown table {unknown[0]!r}; settings live in [decode], [rank] and [fusion]"
+            f"{path}: unknown table {shown(unknown[0])}; settings live in [decode], [rank] and [fusion]"
         )
     for name, table in tables.items():
         if not isinstance(table, dict):
-            raise UsageError(f"{path}: {name} = {table!r} must be a table, [{name}]")
+            raise UsageError(f"{path}: {name} = {shown(table)} must be a table, [{name}]")
     return tables
 
 
@@ -66,14 +64,14 @@ def updated(config: T, values: Mapping[str, Any]) -> T:
     names = {field.name: field for field in fields(config)}
     for name, value in values.items():
         if name not in names:
-            raise UsageError(f"unknown setting {name!r}; known are {', '.join(names)}")
+            raise UsageError(f"unknown setting {shown(name)}; known are {', '.join(names)}")
         default = getattr(config, name)
         expected = (int, float) if isinstance(default, float) else type(default)
         if isinstance(default, tuple):
             expected = list
         if not isinstance(value, expected) or (isinstance(value, bool) and not isinstance(default, bool)):
             kind = "list" if expected is list else type(default).__name__
-            raise UsageError(f"{name} = {value!r} must be a {kind}")
+            raise UsageError(f"{name} = {shown(value)} must be a {kind}")
     frozen: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
     }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.formats.io.files import shown
+from seal_ir.parsed import load_json
 from seal_ir.search.bm25 import ABOUT
 
 
@@ -22,7 +22,7 @@ def read_about(directory: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        return dict(load_json(path))
     except (OSError, ValueError, TypeError) as error:
         raise IndexDirError(f"{path}: damaged ({error}); remove the index and build it again") from error
 

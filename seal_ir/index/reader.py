@@ -21,6 +21,7 @@ from seal_ir.arrays import Ints, Symbols
 from seal_ir.errors import ArgumentError, IndexDirError, UsageError, shown
 from seal_ir.formats.collections.stored import StoredValue
 from seal_ir.index.deletions import LiveTable
+from seal_ir.index.directory import damaged
 from seal_ir.index.documents import DocumentTable
 from seal_ir.index.engine import Engine, Occurrences, Successors
 from seal_ir.index.engines import Engines, joined
@@ -243,15 +244,20 @@ class Index:
         """Documents by number, title and text as they were read; further fields as the tokenizer has them."""
         numbers = wholes(numbers, "documents")
         streams = self.streams(numbers)
-        further = [split_further(stream) for stream in streams]
+        names = {marks.start: name for name, marks in self.whole_fields.items()}
+        try:
+            parts = [(split_stream(stream), split_further(stream)) for stream in streams]
+        except ValueError as error:  # damage that opening was told not to look for
+            raise damaged(self.directory, "the text of a document") from error
+        if any(start not in names for _, others in parts for start, _ in others):
+            raise damaged(self.directory, "the text of a document")
         fields: list[list[int]] = []
-        for stream, others in zip(streams, further, strict=True):
-            fields.extend(to_tokens(field) for field in split_stream(stream))
+        for own, others in parts:
+            fields.extend(to_tokens(field) for field in own)
             fields.extend(to_tokens(value) for _, value in others)
         texts = iter(self.tokenizer.decode_fields(fields))
-        names = {marks.start: name for name, marks in self.whole_fields.items()}
         found = []
-        for number, others in zip(numbers, further, strict=True):
+        for number, (_, others) in zip(numbers, parts, strict=True):
             table, local = self._local(int(number))
             decoded = next(texts), next(texts)
             title, body = table.stored_text(local) or decoded

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import shlex
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from seal_ir.arguments import path
-from seal_ir.errors import IndexDirError, UsageError
+from seal_ir.errors import IndexDirError, InputError, UsageError, shown
 from seal_ir.formats.io.downloads import Download
 from seal_ir.formats.io.published import Published
+from seal_ir.formats.io.registries import download_of, registry_sections
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.directory import has_beside
 from seal_ir.index.manifest import MANIFEST
@@ -59,33 +60,36 @@ class IndexEntry:
 
 
 def registered(places: Places) -> list[IndexEntry]:
-    """All entries, best first for topics that several of them serve."""
+    """All entries, best first for topics that several of them serve.
+
+    Raises:
+        InputError: one means nothing.
+    """
     path = places.collections / "indexes.toml"
-    tables = tomllib.loads(path.read_text(encoding="utf-8"))["index"] if path.is_file() else []
-    root = places.cache / "indexes"
-
-    def build(table: Mapping[str, str]) -> str:
-        own = {"{index}": root / table["name"], _COLLECTIONS: places.collections}
-        command = table["build"]
-        for word, folder in own.items():
-            command = command.replace(word, shlex.quote(str(folder)))
-        return command
-
     return [
-        IndexEntry(
-            name=table["name"],
-            description=table["description"],
-            topics=tuple(table["topics"]),
-            build=build(table),
-            directory=root / table["name"],
-            download=Download.of(table["download"], f"{path}: {table['name']}")
-            if "download" in table
-            else None,
-            n_bytes=table.get("n_bytes", 0),
-            bundled=_COLLECTIONS in table["build"],
-        )
-        for table in tables
+        _entry(table, path, places) for table in registry_sections(path, "index", ("description", "build"))
     ]
+
+
+def _entry(table: Mapping[str, Any], path: Path, places: Places) -> IndexEntry:
+    topics = table.get("topics")
+    if not isinstance(topics, list) or not all(isinstance(name, str) for name in topics):
+        raise InputError(
+            f"{path}: topics of {shown(table['name'])} are {shown(topics)}; they must be a list of names"
+        )
+    directory, build = places.cache / "indexes" / table["name"], table["build"]
+    for word, folder in {"{index}": directory, _COLLECTIONS: places.collections}.items():
+        build = build.replace(word, shlex.quote(str(folder)))
+    return IndexEntry(
+        name=table["name"],
+        description=table["description"],
+        topics=tuple(topics),
+        build=build,
+        directory=directory,
+        download=download_of(table, path),
+        n_bytes=table.get("n_bytes", 0),
+        bundled=_COLLECTIONS in table["build"],
+    )
 
 
 def named_index(name: str, places: Places) -> IndexEntry:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -17,6 +16,7 @@ from seal_ir.index.manifest import Manifest
 from seal_ir.index.reader import Index
 from seal_ir.index.segments import ENGINE_FILE
 from seal_ir.index.value_lengths import longest
+from seal_ir.parsed import load_json
 from seal_ir.records import BODY, QUERY, TITLE
 from seal_ir.text.pretrained import BASE_MODEL, find_model
 
@@ -188,12 +188,12 @@ def read_provenance(path: Path) -> KeyProvenance:
         InputError: there is no such file, or it is damaged or of another format.
     """
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = load_json(path)
     except FileNotFoundError as error:
         raise InputError(
             f"{path}: missing; it says what keys were made with and must lie beside their file"
         ) from error
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({error}); {_AGAIN}") from error
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise InputError(f"{path}: no description of keys in format {FORMAT}; {_AGAIN}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import NamedTuple
 
 from seal_ir.errors import ModelError, UsageError
+from seal_ir.parsed import load_json
 from seal_ir.read.fid.description import FID_JSON, FidDescription, load_fid_description
 from seal_ir.read.reader import Reader
 from seal_ir.text.pretrained import BASE_MODEL, find_model
@@ -89,7 +89,7 @@ def _is_encoder_decoder(folder: Path) -> bool:
     if not path.is_file():
         return False
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = load_json(path)
     except (OSError, ValueError) as error:
         raise ModelError(f"{path}: cannot be read ({error})") from error
     return isinstance(values, dict) and values.get("is_encoder_decoder") is True

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from seal_ir.errors import InputError
+from seal_ir.errors import InputError, shown
+from seal_ir.parsed import load_json
 from seal_ir.reproduce.fields import Fields
 from seal_ir.reproduce.spec import Topics
+
+_MOST = 1e15  # seconds or topics; JSON has integers that no float holds
 
 # Names as tables give them, with the unit in the name, and how they are headed.
 LABELS = {
@@ -51,10 +54,10 @@ def _search_cost(measure: str, run: Path) -> float | None:
     if not path.is_file():
         return None
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        seconds, n_topics = float(values["seconds"]), int(values["n_topics"])
+        values = load_json(path)
+        seconds, n_topics = _number(values, "seconds"), _number(values, "n_topics")
         # Runs that were made before it was measured have none.
-        cpu_seconds = float(values["cpu_seconds"]) if "cpu_seconds" in values else None
+        cpu_seconds = _number(values, "cpu_seconds") if "cpu_seconds" in values else None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: no settings of a run ({error}); make the run again") from error
     if not n_topics:
@@ -63,6 +66,13 @@ def _search_cost(measure: str, run: Path) -> float | None:
         return seconds / 60
     total = cpu_seconds if measure == "CpuSecondsPerQuery" else seconds
     return None if total is None else total / n_topics
+
+
+def _number(values: Mapping[str, Any], name: str) -> float:
+    value = values[name]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST:
+        raise ValueError(f"{name} is {shown(value)}")
+    return float(value)
 
 
 def runs_of_costs(
@@ -79,5 +89,5 @@ def runs_of_costs(
     found = {known.name: tuple(known.runs / name for name in names) for known in topics if known.name in runs}
     for path in (path for paths in found.values() for path in paths):
         if path not in made:
-            raise InputError(f"{fields.where}: costs: no step makes {path.name} on {path.parent.name}")
+            raise InputError(f"{fields.where}: costs: no step makes {shown(path.name)} on {path.parent.name}")
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from seal_ir.errors import InputError
+from seal_ir.errors import InputError, one_line
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce.needs import GPU, Need, package
@@ -118,10 +118,10 @@ class Context:
             return value.format_map({**self.fill, **own})
         except KeyError as error:
             raise InputError(
-                f"{fields.where}: unknown placeholder {{{error.args[0]}}} in {shown(value)}"
+                f"{fields.where}: unknown placeholder {shown(f'{{{error.args[0]}}}')} in {shown(value)}"
             ) from None
         except (ValueError, IndexError, AttributeError) as error:
-            raise InputError(f"{fields.where}: {shown(value)}: bad placeholder ({error})") from None
+            raise InputError(f"{fields.where}: {shown(value)}: bad placeholder ({one_line(error)})") from None
 
     def paths(self, fields: Fields, key: str, topics: Topics | None = None) -> tuple[Path, ...]:
         """The list of files of this key."""

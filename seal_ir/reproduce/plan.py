@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -13,6 +14,8 @@ from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.runs.others import has_texts
 from seal_ir.reproduce.needs import Need, is_met
 from seal_ir.reproduce.spec import Row, Step, TableSpec, Topics
+
+_AHEAD_SECONDS = 60  # that the clock of a file server may be before ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +170,18 @@ def check_reached(spec: TableSpec, path: Path, cache: Path) -> None:
 
 
 def stale(step: Step, spec: TableSpec) -> bool:
-    """Whether a step has to run: a file it makes is missing, or older than a file that it reads."""
+    """Whether a step has to run: a file it makes is missing, or older than a file that it reads.
+
+    Or it is of the future: it was made while the clock was wrong, and nothing could be told to be younger.
+    """
     if not all(path.exists() for path in step.makes):
         return True
-    oldest = min(path.stat().st_mtime for path in step.makes)
+    made = [path.stat().st_mtime for path in step.makes]
+    if max(made) > time.time() + _AHEAD_SECONDS:
+        return True
     written = {path for other in spec.steps for path in other.makes if other is not step}
     written |= {topics.file for topics in spec.topics}
-    return any(path.stat().st_mtime > oldest for path in _read_by(step, written) if path.exists())
+    return any(path.stat().st_mtime > min(made) for path in _read_by(step, written) if path.exists())
 
 
 @dataclass(frozen=True, slots=True)

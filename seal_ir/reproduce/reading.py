@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from seal_ir.config import PRESETS
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.resolve import Places
+from seal_ir.parsed import load_toml
 from seal_ir.reproduce.costs import LABELS, runs_of_costs
 from seal_ir.reproduce.fields import Context, Fields, context_of
 from seal_ir.reproduce.frontier import read_frontiers
@@ -31,7 +31,7 @@ def read_spec(path: Path, results: Path, places: Places) -> TableSpec:
         InputError: the file cannot be read, or is no table.
     """
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = load_toml(path)
     except (OSError, ValueError) as error:  # of TOML, of UTF-8, or of a number that is too long
         raise InputError(f"{path}: not a table: {error}") from error
     table = Fields(str(path), values).only(
@@ -228,7 +228,7 @@ def _row_of(
     runs = {known.name: known.runs / run for known in topics if run and known.source}
     runs = {name: path for name, path in runs.items() if path in made}
     if run and not runs:
-        raise InputError(f"{fields.where}: no step makes {run}, the run of {shown(system)}")
+        raise InputError(f"{fields.where}: no step makes {shown(run)}, the run of {shown(system)}")
     if run and missing:
         raise InputError(
             f"{fields.where}: has both run and missing; what a run lacks, its steps say in needs"

@@ -15,6 +15,7 @@ from typing import Any
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import atomic_writer
+from seal_ir.parsed import parse_toml
 from seal_ir.reproduce.costs import LABELS
 from seal_ir.reproduce.figures import Measured
 from seal_ir.reproduce.spec import TableSpec, Topics
@@ -74,11 +75,11 @@ def record(path: Path, spec: TableSpec, measured: Measured) -> int:
             of_row[figure.measure] = in_points(figure.measure, figure.value)
     try:
         text = path.read_bytes().decode("utf-8")  # with its own ends of lines
-        before = tomllib.loads(text)
+        before = parse_toml(text)
         merged = {
             row["system"]: _merged(row, fresh.get(row["system"], {}), spec.topics) for row in before["row"]
         }
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise InputError(f"{path}: not a table any more: {error}") from error
     after = _edited(text, merged, spec.topics)
     if not _says(after, before, merged, spec.topics):
@@ -151,7 +152,7 @@ def _says(
 ) -> bool:
     """Whether an edited file says what the one before said, and has the figures where they belong."""
     try:
-        after = tomllib.loads(text)
+        after = parse_toml(text)
     except tomllib.TOMLDecodeError:
         return False
     wanted = copy.deepcopy(dict(before))

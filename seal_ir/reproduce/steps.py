@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import time
 from seal_ir.errors import SealError
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.json_text import json_file
+from seal_ir.parsed import load_json
 from seal_ir.reproduce.plan import Plan, stale
 from seal_ir.reproduce.spec import Step, TableSpec
 
@@ -58,7 +58,7 @@ def _timings(spec: TableSpec) -> dict[str, float]:
     """Seconds of the steps that were performed before, by command."""
     path = spec.folder / "steps.json"
     try:
-        return {str(name): float(seconds) for name, seconds in json.loads(path.read_text("utf-8")).items()}
+        return {str(name): float(seconds) for name, seconds in load_json(path).items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, AttributeError, TypeError) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import put_in_place
 from seal_ir.index.reader import Index
 from seal_ir.index.replacing import clear_killed, working_folder
+from seal_ir.parsed import load_json
 from seal_ir.processes import capped
 from seal_ir.pyserini_plugin import build_lucene_index, is_lucene_index, lucene_searcher
 from seal_ir.records import Document, Hit, Query
@@ -146,6 +146,6 @@ def _documents(index: Index) -> Iterator[Document]:
 def _remove_older(twin: Path, directory: Path) -> None:
     for other in twin.parent.iterdir():
         with suppress(OSError, ValueError, AttributeError):  # what is not ours stays
-            about = json.loads((other / ABOUT).read_text(encoding="utf-8"))
+            about = load_json(other / ABOUT)
             if other.name != twin.name and about.get("index") == str(directory):
                 shutil.rmtree(other, ignore_errors=True)

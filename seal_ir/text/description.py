@@ -6,7 +6,6 @@ a causal model, SEAL's own markers for a sequence-to-sequence model.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -17,6 +16,7 @@ from typing import Any
 from seal_ir.errors import ModelError
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.json_text import json_file
+from seal_ir.parsed import load_json
 from seal_ir.records import BODY, TITLE
 
 logger = logging.getLogger(__name__)
@@ -49,10 +49,11 @@ class ModelDescription:
     def __post_init__(self) -> None:
         """Refuse a description that cannot be used."""
         if self.family not in (CAUSAL, SEQ2SEQ):
-            raise ModelError(f"family is {self.family!r}; it must be {CAUSAL!r} or {SEQ2SEQ!r}")
+            raise ModelError(f"family is {shown(self.family)}; it must be {CAUSAL!r} or {SEQ2SEQ!r}")
         for name, prompt in {"body": self.body, "title": self.title, **self.fields}.items():
             if prompt.count("{query}") != 1:
-                raise ModelError(f"the {name} prompt must hold {{query}} once: {prompt!r}")
+                field = name if name.isidentifier() and len(name) < 40 else shown(name)
+                raise ModelError(f"the {field} prompt must hold {{query}} once: {shown(prompt)}")
 
     def __reduce__(self) -> tuple[Any, ...]:  # a read-only mapping cannot be pickled by itself
         values = (self.family, self.body, self.title, self.title_end, self.start)
@@ -98,8 +99,8 @@ def read_description(path: Path) -> ModelDescription:
         ModelError: the file is no such description; says which name is missing, or what is wrong with one.
     """
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        values = load_json(path)
+    except (OSError, ValueError) as error:
         raise ModelError(f"{path}: not a model description, it cannot be read: {error}") from error
     try:
         return _described(values, path)

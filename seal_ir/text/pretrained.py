@@ -6,7 +6,6 @@ adapters say which base model they are added to; `lm.load` adds them.
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -18,6 +17,7 @@ from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.hub_access import cached_folder, unreachable
 from seal_ir.formats.io.published import Published
 from seal_ir.formats.io.resolve import Places
+from seal_ir.parsed import load_json
 from seal_ir.text.description import ModelDescription, read_description
 from seal_ir.text.registered import CONFIGS, FETCH, AbsentModelError, find_published
 from seal_ir.text.tokenizer import TextTokenizer
@@ -175,7 +175,7 @@ def adapter_config(folder: Path) -> dict[str, Any]:
         ModelError: it cannot be read.
     """
     try:
-        config = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
+        config = load_json(folder / ADAPTER_CONFIG)
     except (OSError, ValueError) as error:
         raise ModelError(f"{folder / ADAPTER_CONFIG}: cannot be read ({error})") from error
     if not isinstance(config, dict):

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seal_ir.errors import InputError, ModelError, shown
+from seal_ir.errors import ModelError
 from seal_ir.formats.io.downloads import Download
 from seal_ir.formats.io.published import Published
+from seal_ir.formats.io.registries import REGISTERED_NAME, download_of, registry_sections
 from seal_ir.formats.io.resolve import Places
 
 FETCH = "python -m seal_ir.models fetch"
 CONFIGS = ("config.json", "adapter_config.json")  # one of them is in every model folder
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # a hub name has a slash
 
 
 class AbsentModelError(ModelError):
@@ -61,26 +58,16 @@ def registered_models(places: Places) -> list[ModelEntry]:
         InputError: one means nothing.
     """
     path = places.collections / "models.toml"
-    tables = tomllib.loads(path.read_text(encoding="utf-8")).get("model", []) if path.is_file() else []
-    return [_entry(table, str(path)) for table in tables]
-
-
-def _entry(table: Mapping[str, Any], place: str) -> ModelEntry:
-    for name in ("name", "description", "licence"):
-        value = table.get(name)
-        if not isinstance(value, str) or (name == "name" and not _NAME.fullmatch(value)):
-            raise InputError(
-                f"{place}: {name} of a [[model]] is {shown(value)}; it must be a string, and a name made of"
-                " letters, digits, '.', '_' and '-'"
-            )
-    download = table.get("download")
-    return ModelEntry(
-        name=table["name"],
-        description=table["description"],
-        licence=table["licence"],
-        n_bytes=table.get("n_bytes", 0),
-        download=None if download is None else Download.of(download, f"{place}: {table['name']}"),
-    )
+    return [
+        ModelEntry(
+            name=section["name"],
+            description=section["description"],
+            licence=section["licence"],
+            n_bytes=section.get("n_bytes", 0),
+            download=download_of(section, path),
+        )
+        for section in registry_sections(path, "model", ("description", "licence"))
+    ]
 
 
 def find_published(name: str) -> Path | None:
@@ -90,7 +77,7 @@ def find_published(name: str) -> Path | None:
         AbsentModelError: it has not been.
         InputError: there is no place for the cache, or the registry means nothing.
     """
-    if not _NAME.fullmatch(name):
+    if not REGISTERED_NAME.fullmatch(name):
         return None
     places = Places.from_environment()
     entry = next((entry for entry in registered_models(places) if entry.name == name), None)

@@ -10,11 +10,12 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from seal_ir.errors import ModelError
+from seal_ir.errors import ModelError, one_line
 from seal_ir.formats.io.json_text import json_line
 from seal_ir.text.symbols import FIRST_TOKEN
 
 Span = tuple[int, int]  # characters [start, end)
+_LONGEST = 300  # characters of the library's message
 _BYTE_LEVEL_DEFAULTS = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 _BPE_DEFAULTS = {
     "type": "BPE",
@@ -75,8 +76,10 @@ class TextTokenizer:
         """
         try:
             return cls(data.decode("utf-8"))
-        except Exception as error:  # noqa: BLE001 - tokenizers raises bare Exception
-            raise ModelError(f"{path}: not a tokenizer.json: {error}") from error
+        except BaseException as error:  # tokenizers raises bare Exception, and panics at some damage
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
+            raise ModelError(f"{path}: not a tokenizer.json: {one_line(error)[:_LONGEST]}") from error
 
     @property
     def n_symbols(self) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 from seal_ir.config import RankConfig
 from seal_ir.config_files import updated
 from seal_ir.errors import UsageError, shown
+from seal_ir.parsed import load_toml
 from seal_ir.search.fusion import Fusion
 
 RANK, FUSION = "rank", "fusion"
@@ -133,7 +133,7 @@ def read_space(path: Path, rank: RankConfig, fusion: Fusion | None) -> Space:
             value that means nothing; says which.
     """
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = load_toml(path)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot read ranges: {error}") from error
     unknown = sorted(set(tables) - {RANK, FUSION})

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from seal_ir.reproduce import steps
 from seal_ir.reproduce.__main__ import main
+from seal_ir.reproduce.spec import Step
 from tests.helpers.commands import Runner, assert_fault
 from tests.helpers.piping import pipes
 from tests.helpers.tables import COPY, arguments, row, step, two, write_data, write_table
@@ -199,6 +201,26 @@ def test_a_step_that_fails_ends_the_table(call: Runner, tmp_path: Path) -> None:
     done = call(main, *arguments(tmp_path, text))
     assert_fault(done, 1, "good.trec: not there after the command that makes it")
     assert not (tmp_path / "results" / "two.json").exists()
+
+
+def test_an_interrupted_table_is_gone_on_with(
+    call: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perform, performed = steps._perform, []
+
+    def interrupted(step: Step, threads: int) -> float:
+        if performed:
+            raise KeyboardInterrupt
+        performed.append(step)
+        return perform(step, threads)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(steps, "_perform", interrupted)
+        assert_fault(call(main, *arguments(tmp_path, two())), 130, "interrupted")
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["two"]  # no table
+    done = call(main, *arguments(tmp_path, two()))
+    assert done.code == 0
+    assert done.err.count("$ python -c") == 1  # the step that had not been performed
 
 
 def test_faults_are_told_before_anything_is_made(call: Runner, tmp_path: Path) -> None:

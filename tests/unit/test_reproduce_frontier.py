@@ -201,7 +201,7 @@ WITH_COST = two().replace('"Rprec"]', '"Rprec", "CpuSecondsPerQuery"]')
         (two() + '[[page]]\nfile = "a.md"\nplots = true\n', "[[page]] has plots, which show frontiers"),
         (
             two().replace('run = "half.trec"', 'run = "half.trec"\ncosts = ["no.trec"]'),
-            "no step makes no.trec",
+            "no step makes 'no.trec'",
         ),
         (two() + row("Third", 'missing = "x"\ncosts = ["half.trec"]'), "costs is for a row with a run"),
     ],

@@ -187,6 +187,16 @@ def test_runs_are_made_again_only_when_what_they_are_made_from_is_newer(spec: Ta
     assert [stale(made, spec) for made in spec.steps] == [False, True, True, True]
 
 
+def test_what_was_made_while_the_clock_was_ahead_is_made_again(spec: TableSpec) -> None:
+    step = spec.steps[0]
+    touch(*step.makes)
+    assert not stale(step, spec)
+    touch(*step.makes, later=3600)
+    assert stale(step, spec)
+    touch(*step.makes, later=-3600)  # the clock was behind, or time has passed
+    assert not stale(step, spec)
+
+
 def test_a_step_that_nothing_reads_is_told(places: Places, tmp_path: Path) -> None:
     spec = read_spec(
         write_table(tmp_path, CHAIN.replace("--index {here}/index --t", "--index x --t")), tmp_path, places

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -11,6 +10,7 @@ from typing import Any
 
 from seal_ir.errors import ModelError
 from seal_ir.formats.io.hub_access import cached_folder, unreachable
+from seal_ir.parsed import load_json
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 SENTENCE, DPR_PASSAGE, DPR_QUESTION = "sentence", "dpr-passage", "dpr-question"
@@ -128,7 +128,7 @@ def _read(source: str, file: str) -> Any:
     if path is None or not path.is_file():
         return None
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return load_json(path)
     except (OSError, ValueError) as error:
         raise ModelError(f"{path}: cannot be read ({error}); get the encoder again") from error
 

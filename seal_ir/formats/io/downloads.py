@@ -48,11 +48,15 @@ class Download:
     def __post_init__(self) -> None:
         """Refuse what cannot be fetched or checked."""
         for url in (self.url, *self.mirrors):
+            if not isinstance(url, str):
+                raise TypeError(f"an address is {shown(url)}; it must be a string")
             address = urllib.parse.urlsplit(url)
             if address.scheme not in ("http", "https"):
-                raise InputError(f"{url!r} is no address to download from; it must begin with https://")
+                raise InputError(f"{shown(url)} is no address to download from; it must begin with https://")
             if "@" in address.netloc:
-                raise InputError(f"{url}: an address holds no user name and no password; leave them out")
+                raise InputError(
+                    f"{shown(url)}: an address holds no user name and no password; leave them out"
+                )
         if not _SHA256.fullmatch(self.sha256) or self.n_bytes < 1:
             raise InputError(f"{self.url}: its sha256 must be 64 digits of 0-9a-f, and its size positive")
 
@@ -65,9 +69,11 @@ class Download:
         """
         try:
             return cls(**{**table, "mirrors": tuple(table.get("mirrors", ()))})
-        except TypeError as error:
+        except InputError as error:
+            raise InputError(f"{place}: {error}") from error
+        except (TypeError, AttributeError) as error:
             raise InputError(
-                f"{place}: download is {shown(dict(table))}; it must have url, sha256, n_bytes, and may have"
+                f"{place}: download is {shown(table)}; it must have url, sha256, n_bytes, and may have"
                 " mirrors"
             ) from error
 

@@ -168,7 +168,7 @@ def atomic_writer(path: Path) -> Iterator[TextIO]:
         yield stream
         stream.flush()
         if temporary:
-            put_in_place(temporary, target)  # while it is locked
+            _put(temporary, target, path)  # while it is locked
         stream.close()
     except BaseException as error:
         with suppress(OSError):
@@ -179,6 +179,14 @@ def atomic_writer(path: Path) -> Iterator[TextIO]:
         if isinstance(error, OSError) and error.filename is None and disk_fault(error):
             raise UsageError(unwritable(path, error.strerror)) from error
         raise
+
+
+def _put(temporary: Path, target: Path, path: Path) -> None:
+    """Renames a finished file; that this fails is a fault of the place, though the error names both files."""
+    try:
+        put_in_place(temporary, target)
+    except OSError as error:
+        raise UsageError(unwritable(path, error.strerror)) from error
 
 
 class AtomicFile:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -11,6 +10,7 @@ from seal_ir.arguments import check_least
 from seal_ir.errors import ModelError, UsageError
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.json_text import json_file
+from seal_ir.parsed import load_json
 
 logger = logging.getLogger(__name__)
 FID_JSON = "fid.json"
@@ -63,8 +63,8 @@ def load_fid_description(folder: Path | None) -> FidDescription:
     if path is None or not path.is_file():
         return FidDescription()
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        values = load_json(path)
+    except (OSError, ValueError) as error:
         raise ModelError(f"{path}: not a reader's description, it cannot be read: {error}") from error
     if not isinstance(values, dict):
         raise ModelError(f"{path}: not a reader's description: it is {shown(values)}; it must be an object")

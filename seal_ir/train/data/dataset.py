@@ -146,7 +146,8 @@ def load_dataset(directory: Path) -> Any:
     paths = part_files(directory)
     expected = _object(directory / SUMMARY, "summary of a training set").get("examples")
     n_found = sum(_table(path).num_rows for path in paths)
-    n_expected = sum(expected.values()) if isinstance(expected, dict) else 0
+    counts = expected.values() if isinstance(expected, dict) else ()
+    n_expected = sum(count for count in counts if type(count) is int)
     if n_found != n_expected or not paths:
         raise InputError(
             f"{directory}: its parts hold {n_found:,} examples, {SUMMARY} says {n_expected:,}; {_AGAIN}"

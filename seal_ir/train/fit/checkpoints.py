@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.io.files import shown
+from seal_ir.parsed import load_json
+from seal_ir.train.fit.log import curves
 from seal_ir.train.fit.network import read_trained
 from seal_ir.train.fit.options import FitOptions
 from seal_ir.train.fit.stopping import check_resumption
@@ -18,6 +20,8 @@ from seal_ir.train.fit.trainer import checkpoint_folders
 
 CHECKPOINTS = "checkpoints"  # folder of them in that of a run
 _STATE = "trainer_state.json"  # written last: it is what marks a checkpoint as complete
+# What a damaged archive shows as, by where the damage is: a flag of its directory, or the packed bytes.
+_DAMAGED = (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 def checkpoint_of(
@@ -73,8 +77,8 @@ def _check_resumable(complete: list[Path], options: FitOptions) -> None:
 def _state(path: Path) -> dict[str, Any]:
     """The Trainer's record of the run so far."""
     try:
-        state = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        state = load_json(path)
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: cut or damaged ({error})") from error
     if (
         not isinstance(state, dict)
@@ -82,6 +86,10 @@ def _state(path: Path) -> dict[str, Any]:
         or not isinstance(state.get("log_history"), list)
     ):
         raise InputError(f"{path}: no state of a training run: {shown(state)}")
+    try:
+        curves(state["log_history"])
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: no log of a training run: {shown(state['log_history'])}") from error
     return state
 
 
@@ -98,7 +106,7 @@ def _check_archive(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             spoiled = archive.testzip()
-    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+    except _DAMAGED as error:
         raise InputError(f"{path}: cut or damaged ({error})") from error
     if spoiled is not None:
         raise InputError(f"{path}: damaged ({spoiled} fails its checksum)")

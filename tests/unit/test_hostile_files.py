@@ -1,0 +1,66 @@
+"""Readers on files that nobody wrote in good faith; `python -m tests.fuzz` does the same for minutes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fuzz.contract import BrokenContractError, check
+from tests.fuzz.mutations import mutated
+from tests.fuzz.readers import READERS, Reader
+from tests.fuzz.runs import Prepared, changed, named, prepared, regressions
+from tests.helpers.examples import examples
+
+# Those that load torch, or build an index, take a second or more to begin with.
+SLOW = ("index", "keys", "checkpoint", "fairseq", "published", "training-set", "manifest")
+
+
+def marks(reader: str) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.slow] * reader.startswith(SLOW)
+
+
+def of_all(reader: Reader) -> object:
+    return pytest.param(reader, id=reader.name, marks=marks(reader.name))
+
+
+@pytest.fixture(scope="module")
+def ready(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    if request.param.name == "published-side-file":
+        pytest.importorskip("seal_ir._sdsl")
+    return prepared(request.param, tmp_path_factory.mktemp("valid"))
+
+
+@pytest.mark.parametrize("ready", [of_all(reader) for reader in READERS], indirect=True)
+@examples(60)
+@given(seed=st.integers(0, 2**32))
+def test_a_hostile_file_is_read_or_refused_in_one_line(ready: Prepared, seed: int) -> None:
+    name, content = changed(ready, Random(seed))
+    check(ready.reader, ready.folder, name, content)
+
+
+@pytest.mark.parametrize(
+    ("reader", "path"),
+    [pytest.param(*case, id="/".join(case[1].parts[-3:]), marks=marks(case[0])) for case in regressions()],
+)
+def test_a_file_that_once_broke_a_reader(reader: str, path: Path, tmp_path: Path) -> None:
+    ready = prepared(named(reader), tmp_path)
+    check(ready.reader, ready.folder, path.name.replace("+", "/"), path.read_bytes())
+
+
+def refuses(path: Path) -> None:
+    if path.read_bytes() != b"valid":
+        raise ValueError("two\nlines")
+
+
+def test_the_harness_notices_what_it_looks_for(tmp_path: Path) -> None:
+    reader = Reader("own", lambda folder: {"a.txt": b"valid"}, refuses, alone=True)
+    ready = prepared(reader, tmp_path)
+    with pytest.raises(BrokenContractError, match="ValueError"):
+        check(reader, tmp_path, "a.txt", b"other")
+    assert (tmp_path / "a.txt").read_bytes() == b"valid"
+    assert len({mutated(b"valid\n", Random(seed)) for seed in range(50)}) > 20
+    assert ready.names == ["a.txt"]
