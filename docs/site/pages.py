@@ -23,6 +23,7 @@ MOVED = {
     "ARCHITECTURE.md": "architecture.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
     "docs/index.md": "indexing.md",
     "eval/README.md": "tables.md",
     **{
