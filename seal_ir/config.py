@@ -199,7 +199,7 @@ class SearchConfig:
         allowed = (BODY, TITLE, QUERY, *decode.fields)
         unknown = [kind for kind in self.rank.kinds if kind not in allowed]
         if unknown:
-            raise UsageError(f"kinds holds {unknown[0]!r}; it may hold {', '.join(allowed)}")
+            raise UsageError(f"kinds holds {shown(unknown[0])}; it may hold {', '.join(allowed)}")
         if self.slow_path and (decode.fields or not (decode.constrained and decode.body_steps)):
             raise UsageError(f"preset {self.preset!r} writes body and title under the constraint only")
         if self.slow_path and (self.rank.score, self.rank.weight) != ("intersective", "lm-fm"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import pickletools
+import warnings
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -83,9 +84,11 @@ def read_side_file(path: Path) -> SideFile:
 
 def _unpickle(stream: BinaryIO, path: Path) -> object:
     try:
-        _check_opcodes(stream)
-        stream.seek(0)
-        return _Builtins(stream).load()  # noqa: S301 - the unpickler above makes builtin values only
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of escapes in a text, which are as they are
+            _check_opcodes(stream)
+            stream.seek(0)
+            return _Builtins(stream).load()  # noqa: S301 - the unpickler above makes builtin values only
     except _FAULTS as error:
         raise InputError(f"{path}: not the side file of a published index: {one_line(error)}") from error
 

@@ -14,6 +14,8 @@ from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce.needs import GPU, Need, package
 from seal_ir.reproduce.spec import NO_DATA, Topics
 
+_LONG = 60  # characters of a name
+
 
 @dataclass(frozen=True, slots=True)
 class Fields:
@@ -35,9 +37,9 @@ class Fields:
         """
         unknown = [key for key in self.values if key not in allowed]
         if unknown:
-            raise InputError(
-                f"{self.where}: unknown key {shown(unknown[0])}; it may hold {', '.join(allowed)}"
-            )
+            # Some of these are measures, as the table itself names them.
+            known = [key if key.isprintable() and len(key) < _LONG else shown(key) for key in allowed]
+            raise InputError(f"{self.where}: unknown key {shown(unknown[0])}; it may hold {', '.join(known)}")
         return self
 
     def text(self, key: str, default: str | None = None) -> str:

@@ -49,7 +49,9 @@ def build(directory: Path, engine: EngineSpec) -> None:
     """Several segments, deletions, records and a stored field: a file of every kind."""
     documents = [
         d._replace(
-            id=f"{d.id}{n}", raw=json.dumps({"id": d.id, "contents": d.text}), stored=(("n", len(d.id)),)
+            id=f"{d.id}{n}",
+            raw=json.dumps({"id": f"{d.id}{n}", "contents": d.text}),
+            stored=(("n", len(d.id)),),
         )
         for n in "abc"
         for d in tiny.DOCUMENTS
@@ -95,6 +97,7 @@ def outcomes(engine: str, check: str, n: int, seed: int) -> dict[str, int]:
         directory = Path(folder) / "index"
         build(directory, EngineSpec(engine))
         sound = answers(Index(directory))
+        assert not is_found(directory)
         files = sorted(path for path in directory.rglob("*") if path.is_file() and path.name != LOCK)
         for _ in range(n):
             path = chance.choice(files)
