@@ -28,6 +28,13 @@ _ADVICE = "make room, or set SEAL_IR_CACHE to another folder"
 Report = Callable[[int], object]
 
 
+def _is_web(url: str) -> bool:
+    try:
+        return urllib.parse.urlsplit(url).scheme in ("http", "https")
+    except ValueError:  # brackets that hold no address of a machine
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class Download:
     """A file that can be fetched.
@@ -49,7 +56,7 @@ class Download:
         for url in (self.url, *self.mirrors):
             if not isinstance(url, str):
                 raise TypeError(f"an address is {shown(url)}; it must be a string")
-            if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+            if not _is_web(url):
                 raise InputError(f"{shown(url)} is no address to download from; it must begin with https://")
         if not _SHA256.fullmatch(self.sha256) or self.n_bytes < 1:
             raise InputError(f"{self.url}: its sha256 must be 64 digits of 0-9a-f, and its size positive")
