@@ -96,7 +96,10 @@ def _example(number: int, record: JsonRecord) -> NqExample | Malformed:
 
 def _address(url: str) -> tuple[str, str]:
     """Name and revision of the page at an address such as `...index.php?title=Mont_Blanc&amp;oldid=12`."""
-    parts = urlsplit(html.unescape(url))
+    try:
+        parts = urlsplit(html.unescape(url))
+    except ValueError:  # no address: without a page, which is told of
+        return "", ""
     query = parse_qs(parts.query)
     name = query["title"][0] if "title" in query else unquote(parts.path).rpartition("/")[2]
     return " ".join(name.replace("_", " ").split()), query.get("oldid", [""])[0]

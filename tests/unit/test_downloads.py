@@ -150,7 +150,13 @@ def test_nobody_listens(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [("file:///etc/passwd", "0" * 64, 5), ("https://x", "0", 5), ("https://x", "0" * 64, 0)]
+    "values",
+    [
+        ("file:///etc/passwd", "0" * 64, 5),
+        ("https://x", "0", 5),
+        ("https://x", "0" * 64, 0),
+        ("https://[x", "0" * 64, 5),
+    ],
 )
 def test_what_cannot_be_checked(values: tuple[str, str, int]) -> None:
     with pytest.raises(InputError):

@@ -29,6 +29,13 @@ _ADVICE = "make room, or set SEAL_IR_CACHE to another folder"
 Report = Callable[[int], object]
 
 
+def _is_web(url: str) -> bool:
+    try:
+        return urllib.parse.urlsplit(url).scheme in ("http", "https")
+    except ValueError:  # brackets that hold no address of a machine
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class Download:
     """A file that can be fetched.
@@ -50,10 +57,9 @@ class Download:
         for url in (self.url, *self.mirrors):
             if not isinstance(url, str):
                 raise TypeError(f"an address is {shown(url)}; it must be a string")
-            address = urllib.parse.urlsplit(url)
-            if address.scheme not in ("http", "https"):
+            if not _is_web(url):
                 raise InputError(f"{shown(url)} is no address to download from; it must begin with https://")
-            if "@" in address.netloc:
+            if "@" in urllib.parse.urlsplit(url).netloc:
                 raise InputError(
                     f"{shown(url)}: an address holds no user name and no password; leave them out"
                 )
