@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from seal_ir.config import SearchConfig
 from seal_ir.errors import UsageError, shown
-from seal_ir.parsed import load_toml
+from seal_ir.structured import load_toml
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -16,8 +16,8 @@ from typing import Any
 
 from seal_ir.errors import InputError, SealError, UsageError, one_line
 from seal_ir.formats.collections.lucene import is_lucene_index
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.pyserini_plugin import java_class, java_error, pyserini_module
+from seal_ir.structured import json_line
 
 TIMEOUT_SECONDS = 20  # of a download that does not go on
 _QUESTIONS = ("title", "question", "raw", "text", "description")

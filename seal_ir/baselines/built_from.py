@@ -8,8 +8,8 @@ from typing import Any
 
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.formats.io.files import shown
-from seal_ir.parsed import load_json
 from seal_ir.search.bm25 import ABOUT
+from seal_ir.structured import load_json
 
 
 def read_about(directory: Path) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from pathlib import Path
 from seal_ir.baselines.built_from import check_built_from
 from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.formats.collections.collection import Collection
-from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import scratch_folder
 from seal_ir.pyserini_plugin import build_lucene_index
 from seal_ir.search.bm25 import ABOUT, write_documents
+from seal_ir.structured import json_file
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from typing import Any
 
 from seal_ir.formats.collections.collection import Collection
 from seal_ir.formats.io.files import is_text
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.packed import packed_writer
 from seal_ir.records import Document
 from seal_ir.search.documents import contents
+from seal_ir.structured import json_line
 
 
 def record_of(document: Document) -> dict[str, Any]:

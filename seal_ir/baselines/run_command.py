@@ -16,13 +16,13 @@ from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection, ReadOptions, collection_kinds, read_ids
 from seal_ir.formats.collections.kinds import kind_named
 from seal_ir.formats.io.files import atomic_writer, utf8
-from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.runs.trec import RunWriter
 from seal_ir.formats.topics.reading import read_topics
 from seal_ir.pyserini_plugin import is_lucene_index
 from seal_ir.records import Hit, Query
+from seal_ir.structured import json_file
 
 
 def run_parser(system: str, description: str) -> argparse.ArgumentParser:

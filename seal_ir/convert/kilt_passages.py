@@ -12,9 +12,9 @@ from seal_ir.formats.collections.splitting import Split, passage_id
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.json_records import json_records
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.jsonlines import sound
 from seal_ir.formats.kilt import read_provenance
+from seal_ir.structured import json_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from seal_ir.errors import InputError
 from seal_ir.formats.io.files import atomic_writer, is_text, shown
 from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.json_records import json_records
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.jsonlines import first_mark, iter_values
 from seal_ir.formats.topics.reading import read_topics
+from seal_ir.structured import json_line
 
 _ENTRIES = "Data"  # the entries of a file of TriviaQA
 

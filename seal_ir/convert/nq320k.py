@@ -12,8 +12,8 @@ from typing import TextIO
 from seal_ir.convert.nq_examples import NqExample, example_files, page_text, read_examples
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import atomic_writer, shown
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.packed import packed_writer
+from seal_ir.structured import json_line
 
 NAMES = {
     "corpus": "nq320k/corpus.jsonl.gz",

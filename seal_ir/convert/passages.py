@@ -7,9 +7,9 @@ from typing import Any
 
 from seal_ir.formats.collections.collection import Collection
 from seal_ir.formats.collections.splitting import Split, passages
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.packed import check_packed, packed_writer
 from seal_ir.records import Document
+from seal_ir.structured import json_line
 
 
 def write_passage_collection(collection: Collection, split: Split, output: Path) -> int:

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from seal_ir.command import CommandParser, run
 from seal_ir.doctor import files, machine, packages
 from seal_ir.doctor.findings import Check, as_lines, examined
-from seal_ir.formats.io.json_text import json_file
+from seal_ir.structured import json_file
 
 CHECKS: dict[str, Check] = {
     "seal-ir": packages.program,

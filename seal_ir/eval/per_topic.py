@@ -9,7 +9,7 @@ from pathlib import Path
 from seal_ir.errors import UsageError
 from seal_ir.eval.tables import Table
 from seal_ir.formats.io.files import atomic_writer
-from seal_ir.formats.io.json_text import json_line
+from seal_ir.structured import json_line
 
 ROW_SUFFIXES = (".tsv", ".jsonl")
 Cells = tuple[str | float, ...]

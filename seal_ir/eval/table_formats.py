@@ -10,7 +10,7 @@ from typing import Any
 from seal_ir.eval.grids import Grid, aligned, piped
 from seal_ir.eval.tables import ALL, Interval, Result, Statistics, Table, versions
 from seal_ir.formats.io.files import utf8
-from seal_ir.formats.io.json_text import json_file
+from seal_ir.structured import json_file
 
 Block = tuple[Grid, int, Sequence[str]]  # a grid, how many of its columns are words, the notes below it
 

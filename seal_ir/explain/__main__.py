@@ -14,7 +14,6 @@ from seal_ir.explanation.documents import MOST_LACKING
 from seal_ir.explanation.terminal import Run
 from seal_ir.formats.io.files import atomic_writer, utf8
 from seal_ir.formats.io.inputs import rereadable
-from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.filters import Filter
 from seal_ir.records import Query
@@ -24,6 +23,7 @@ from seal_ir.search.fusion import Fusion
 from seal_ir.search.hybrid import hybrid_with, name_of
 from seal_ir.search.options import configured, filter_of, fusion_of, index_of, loaded_model
 from seal_ir.search.searcher import SealSearcher
+from seal_ir.structured import json_file
 
 _TOPIC = "1"  # the id of the query in run files that it is fused with
 

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from seal_ir.formats.io.files import by_topic, id_fault, is_text, shown
 from seal_ir.formats.io.json_records import JsonRecord, json_records
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.jsonlines import Malformed, sound
+from seal_ir.structured import json_line
 
 _MARKS = ("[START_ENT]", "[END_ENT]")
 _OTHER_TEXTS = ("question", "title", "text", "query")

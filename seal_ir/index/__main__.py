@@ -16,7 +16,6 @@ from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection, ReadOptions, collection_kinds, read_ids
 from seal_ir.formats.collections.kinds import names_source
 from seal_ir.formats.io.files import utf8
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.outputs import check_several
 from seal_ir.index.builder import BuildOptions, Segmenting, build_index, segmented
 from seal_ir.index.changing import changed, usual
@@ -28,6 +27,7 @@ from seal_ir.index.pyserini_options import IGNORED, REFUSED
 from seal_ir.index.reader import Index
 from seal_ir.index.stats import as_table, statistics
 from seal_ir.index.verify import SAMPLE, verify_index
+from seal_ir.structured import json_line
 from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer
 
 _MEMORY_HELP = """most memory that the build may take, as 2G or 1500M. It is estimated from counts before

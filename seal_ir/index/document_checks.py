@@ -8,9 +8,9 @@ from seal_ir.arguments import instance, items, text
 from seal_ir.errors import ArgumentError, shown
 from seal_ir.formats.collections.passages import json_document
 from seal_ir.formats.collections.stored import StoredFields, stored_values
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.jsonlines import Malformed, parse_object
 from seal_ir.records import Document
+from seal_ir.structured import json_line
 
 Given = Document | Mapping[str, object] | str  # what is a document to `given`
 

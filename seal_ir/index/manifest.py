@@ -14,9 +14,9 @@ from seal_ir.errors import IndexDirError
 from seal_ir.formats.collections.splitting import POSITIONS
 from seal_ir.formats.collections.stored import STORED_TYPES, StoredField, StoredFields
 from seal_ir.formats.io.files import shown
-from seal_ir.formats.io.json_text import exact_json, json_file
 from seal_ir.index.directory import REBUILD, damaged, why_absent
 from seal_ir.records import BODY, TITLE
+from seal_ir.structured import exact_json, json_file
 from seal_ir.text.symbols import MAX_FURTHER
 
 MANIFEST = "index.json"

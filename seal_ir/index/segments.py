@@ -20,7 +20,6 @@ import numpy as np
 from seal_ir.arrays import Symbols
 from seal_ir.errors import IndexDirError
 from seal_ir.formats.collections.stored import StoredFields
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.index.directory import unwritable
 from seal_ir.index.document_writing import DocumentWriter
 from seal_ir.index.engine import EngineSpec, build_engine
@@ -28,6 +27,7 @@ from seal_ir.index.manifest import TOKENS_FILE
 from seal_ir.index.memory import MAX_NARROW, Size
 from seal_ir.index.stores import write_store
 from seal_ir.records import Document
+from seal_ir.structured import json_line
 
 ENGINE_FILE = "fm.bin"
 _STREAMS, _LENGTHS = "streams.u4", "lengths.i8"  # only while the segment is built

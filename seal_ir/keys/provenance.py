@@ -11,13 +11,12 @@ from typing import Any
 from seal_ir.config import DecodeConfig, SearchConfig
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.io.files import atomic_writer, shown, utf8
-from seal_ir.formats.io.json_text import json_file, json_line
 from seal_ir.index.manifest import Manifest
 from seal_ir.index.reader import Index
 from seal_ir.index.segments import ENGINE_FILE
 from seal_ir.index.value_lengths import longest
-from seal_ir.parsed import load_json
 from seal_ir.records import BODY, QUERY, TITLE
+from seal_ir.structured import json_file, json_line, load_json
 from seal_ir.text.pretrained import BASE_MODEL, find_model
 
 FORMAT = 2

@@ -16,9 +16,9 @@ import numpy as np
 
 from seal_ir.arrays import Doubles, Symbols
 from seal_ir.formats.io.files import is_text, shown
-from seal_ir.formats.io.json_text import exact_json
 from seal_ir.formats.io.jsonlines import Malformed, identifier, parse_object
 from seal_ir.records import BODY, QUERY, TITLE, UNIGRAM, Query, QueryKeys, Unigrams
+from seal_ir.structured import exact_json
 
 KINDS = (BODY, TITLE, QUERY)
 _NAMES = ("id", "contents", "vector", "made", "keys", "unigrams")

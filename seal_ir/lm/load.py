@@ -24,11 +24,11 @@ from transformers.utils import logging as transformers_logging
 
 from seal_ir.errors import ModelError
 from seal_ir.formats.io.disk import writing
-from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import clear_left, put_in_place, scratch_folder
 from seal_ir.lm.choose import causal_model, seq2seq_model
 from seal_ir.lm.device import check_weights, chosen_device, chosen_dtype, first_odd, told_place
 from seal_ir.lm.protocols import Generator
+from seal_ir.structured import json_file
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES, ModelDescription
 from seal_ir.text.pretrained import (
     ADAPTER_CONFIG,

@@ -13,7 +13,6 @@ from seal_ir.eval.questions import Questions
 from seal_ir.eval.table_formats import as_text
 from seal_ir.formats.io.files import atomic_writer, utf8
 from seal_ir.formats.io.inputs import rereadable
-from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.topics.reading import read_topics
@@ -33,8 +32,8 @@ from seal_ir.read.predictions import Prediction, PredictionWriter
 from seal_ir.read.reader import Reader
 from seal_ir.read.readers import ReaderSpec, load_reader, reader_spec
 from seal_ir.records import Query
-from seal_ir.search.__main__ import main as search
 from seal_ir.search.options import index_of
+from seal_ir.structured import json_file
 from seal_ir.text.pretrained import lacks_weights
 
 
@@ -84,6 +83,8 @@ def _searched(args: argparse.Namespace, index: str, n_contexts: int) -> Path:
     given |= {"index": index, "output": path, "hits": max(args.hits, n_contexts)}
     given |= {name: value for name in ("device", "dtype") if (value := getattr(args, name)) is not None}
     options = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    from seal_ir.search.__main__ import main as search  # --help and --run do without it
+
     search([*options, *(["--yes"] if args.yes else [])])
     return path
 

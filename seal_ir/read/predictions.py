@@ -11,9 +11,9 @@ from seal_ir.errors import InputError
 from seal_ir.formats.io.files import AtomicFile, is_text, shown
 from seal_ir.formats.io.inputs import rereadable
 from seal_ir.formats.io.json_records import JsonRecord, json_records
-from seal_ir.formats.io.json_text import exact_json
 from seal_ir.formats.io.jsonlines import Malformed, sound
 from seal_ir.read.records import Answer, Citation
+from seal_ir.structured import exact_json
 
 
 class Prediction(NamedTuple):

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from seal_ir.errors import ModelError, UsageError
-from seal_ir.parsed import load_json
 from seal_ir.read.fid.description import FID_JSON, FidDescription, load_fid_description
 from seal_ir.read.reader import Reader
+from seal_ir.structured import load_json
 from seal_ir.text.pretrained import BASE_MODEL, find_model
 
 PROMPT, FID = "prompt", "fid"

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.errors import InputError, shown
-from seal_ir.parsed import load_json
 from seal_ir.reproduce.fields import Fields
 from seal_ir.reproduce.spec import Topics
+from seal_ir.structured import load_json
 
 _MOST = 1e15  # seconds or topics; JSON has integers that no float holds
 

@@ -11,7 +11,6 @@ from seal_ir.encode.vectors import ngram_text
 from seal_ir.eval.grids import Grid, aligned, piped
 from seal_ir.eval.tables import versions
 from seal_ir.eval.texts import searched_directory
-from seal_ir.formats.io.json_text import json_file, json_line
 from seal_ir.formats.io.resolve import Places
 from seal_ir.formats.topics.reading import read_topics
 from seal_ir.index.reader import Index
@@ -21,6 +20,7 @@ from seal_ir.reproduce.layout import lacking
 from seal_ir.reproduce.plan import Lack
 from seal_ir.reproduce.spec import Row, TableSpec, Topics
 from seal_ir.search.stored import StoredKeys
+from seal_ir.structured import json_file, json_line
 
 _NOTE = (
     "share: what the key adds to the document's score (docs/scoring.md); log P: of the key given the question"

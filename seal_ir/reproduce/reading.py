@@ -13,13 +13,13 @@ from seal_ir.config import PRESETS
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.resolve import Places
-from seal_ir.parsed import load_toml
 from seal_ir.reproduce.costs import LABELS, runs_of_costs
 from seal_ir.reproduce.fields import Context, Fields, context_of
 from seal_ir.reproduce.frontier import read_frontiers
 from seal_ir.reproduce.needs import DATA
 from seal_ir.reproduce.outputs import read_outputs
 from seal_ir.reproduce.spec import NO_DATA, Page, Row, Step, TableSpec, Topics
+from seal_ir.structured import load_toml
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import atomic_writer
-from seal_ir.parsed import parse_toml
 from seal_ir.reproduce.costs import LABELS
 from seal_ir.reproduce.figures import Measured
 from seal_ir.reproduce.spec import TableSpec, Topics
+from seal_ir.structured import parse_toml
 
 Points = Mapping[str, Mapping[str, float]]  # a row's figures by set of topics and measure, as files have them
 

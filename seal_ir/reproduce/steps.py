@@ -9,10 +9,9 @@ import time
 
 from seal_ir.errors import SealError
 from seal_ir.formats.io.files import atomic_writer
-from seal_ir.formats.io.json_text import json_file
-from seal_ir.parsed import load_json
 from seal_ir.reproduce.plan import Plan, stale
 from seal_ir.reproduce.spec import Step, TableSpec
+from seal_ir.structured import json_file, load_json
 
 
 def perform_steps(spec: TableSpec, plan: Plan, *, fresh: bool, threads: int) -> dict[str, float]:

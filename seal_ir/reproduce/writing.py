@@ -10,12 +10,12 @@ from typing import Any
 
 from seal_ir.eval.grids import aligned, booktabs, latex, piped
 from seal_ir.eval.tables import Interval, Table, versions
-from seal_ir.formats.io.json_text import json_file
 from seal_ir.reproduce.figures import Figure, Measured
 from seal_ir.reproduce.frontier import Found, find_frontiers
 from seal_ir.reproduce.layout import blocks, interval_blocks, lacking, notes, short_grid, short_notes
 from seal_ir.reproduce.plan import Lack
 from seal_ir.reproduce.spec import Page, Row, TableSpec, Topics
+from seal_ir.structured import json_file
 
 _COLUMNS = (
     *("topics", "system", "measure", "value", "ci_lo", "ci_hi", "n", "recorded", "published", "source"),

@@ -17,7 +17,6 @@ from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import atomic_writer, listed, utf8
 from seal_ir.formats.io.inputs import rereadable
-from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.runs.pages import first_hits, fold_hits
@@ -43,6 +42,7 @@ from seal_ir.search.passages import asked_topics, numbered, passages_of
 from seal_ir.search.pipeline import Decode, QueryPipeline
 from seal_ir.search.ray_options import decoders_of, opened_of
 from seal_ir.search.stored import StoredKeys
+from seal_ir.structured import json_file
 
 _SMOOTHED = "in a very small collection smoothing leaves no key a weight; try --preset paper"
 _UNLIKELY = (

@@ -15,15 +15,14 @@ from typing import Any
 from seal_ir.arguments import check_least
 from seal_ir.command import Progress
 from seal_ir.errors import IndexDirError, UsageError
-from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import put_in_place
 from seal_ir.index.reader import Index
 from seal_ir.index.replacing import clear_killed, working_folder
-from seal_ir.parsed import load_json
 from seal_ir.processes import capped
 from seal_ir.pyserini_plugin import build_lucene_index, is_lucene_index, lucene_searcher
 from seal_ir.records import Document, Hit, Query
 from seal_ir.search.documents import raw
+from seal_ir.structured import json_file, load_json
 
 ABOUT = "seal-ir.json"  # what the index was built from, kept in its directory; Lucene passes over it
 _FILE_DOCUMENTS = 20_000  # documents a file: Lucene's threads read a file each

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.jsonlines import Malformed, parse_object
 from seal_ir.records import Document
+from seal_ir.structured import json_line
 
 
 @dataclass(frozen=True, slots=True)

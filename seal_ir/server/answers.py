@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from seal_ir.errors import SealError, one_line
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.index.indexer import Duplicates
 from seal_ir.server.failures import RequestError, status_of
+from seal_ir.structured import json_line
 
 
 class JsonAnswer(Response):

@@ -15,9 +15,8 @@ from typing import Any
 
 from seal_ir.errors import ModelError
 from seal_ir.formats.io.files import shown
-from seal_ir.formats.io.json_text import json_file
-from seal_ir.parsed import load_json
 from seal_ir.records import BODY, TITLE
+from seal_ir.structured import json_file, load_json
 
 logger = logging.getLogger(__name__)
 CAUSAL, SEQ2SEQ = "causal", "seq2seq"

@@ -17,7 +17,7 @@ from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.hub_access import cached_folder, unreachable
 from seal_ir.formats.io.published import Published
 from seal_ir.formats.io.resolve import Places
-from seal_ir.parsed import load_json
+from seal_ir.structured import load_json
 from seal_ir.text.description import ModelDescription, read_description
 from seal_ir.text.registered import CONFIGS, FETCH, AbsentModelError, find_published
 from seal_ir.text.tokenizer import TextTokenizer

@@ -11,7 +11,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from seal_ir.errors import ModelError, one_line
-from seal_ir.formats.io.json_text import json_line
+from seal_ir.structured import json_line
 from seal_ir.text.symbols import FIRST_TOKEN
 
 Span = tuple[int, int]  # characters [start, end)

@@ -15,9 +15,9 @@ import torch
 
 from seal_ir.errors import ModelError, UsageError
 from seal_ir.formats.io.files import atomic_writer
-from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import new_folder
 from seal_ir.lm.load import ADAPTER_WEIGHTS, adapter_matrices
+from seal_ir.structured import json_file
 from seal_ir.text.description import TEMPLATES
 from seal_ir.text.pretrained import (
     ADAPTER_CONFIG,

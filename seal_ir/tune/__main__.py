@@ -19,7 +19,6 @@ from seal_ir.eval.questions import Sources, find_sources, load_questions
 from seal_ir.eval.texts import index_texts
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.inputs import rereadable
-from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import is_stream
 from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.topics.reading import read_topics
@@ -32,6 +31,7 @@ from seal_ir.search.hybrid import Hybrid, hybrid_with
 from seal_ir.search.options import add_index, add_topics_format, configured, fusion_from_toml, index_of
 from seal_ir.search.pipeline import QueryPipeline
 from seal_ir.search.stored import StoredKeys
+from seal_ir.structured import json_file
 from seal_ir.tune.choosing import by_coordinates, by_grid, check_folds, split
 from seal_ir.tune.evaluating import Evaluator
 from seal_ir.tune.judging import Judge

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from seal_ir.config import RankConfig
 from seal_ir.config_files import updated
 from seal_ir.errors import UsageError, shown
-from seal_ir.parsed import load_toml
 from seal_ir.search.fusion import Fusion
+from seal_ir.structured import load_toml
 
 RANK, FUSION = "rank", "fusion"
 MOST_VALUES = 200  # of one setting

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from seal_ir.formats.io.json_text import json_file
+from seal_ir.structured import json_file
 from tests.helpers import same_bytes, tiny
 from tests.helpers.commands import ASCII_LOCALE, ROOT
 

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 
+PAGES = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+
 
 def build(site: Path, config: Path = ROOT / "mkdocs.yml") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", config, "-d", site]
@@ -126,7 +128,14 @@ def test_a_broken_link_fails_the_build(link: str, tmp_path: Path) -> None:
     for name in ("docs", "mkdocs.yml"):
         source, target = ROOT / name, tmp_path / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
-    for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "eval/README.md"):
+    for name in (
+        "README.md",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "eval/README.md",
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     shutil.copytree(

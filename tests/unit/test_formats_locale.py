@@ -59,7 +59,7 @@ import os, sys
 from pathlib import Path
 from seal_ir import command
 from seal_ir.formats.io.files import named, on_disk, utf8
-from seal_ir.formats.io.json_text import json_file
+from seal_ir.structured import json_file
 
 def main(arguments):
     found = sorted(os.listdir(arguments[0]))

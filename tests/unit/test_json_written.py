@@ -14,8 +14,8 @@ import pytest
 
 import seal_ir
 from seal_ir.formats.collections.hub import read_dataset
-from seal_ir.formats.io.json_text import json_file, json_line
 from seal_ir.records import Document
+from seal_ir.structured import json_file, json_line
 from seal_ir.train.fit.result import write_report
 
 SOURCES = sorted(Path(seal_ir.__file__).parent.rglob("*.py"))

@@ -24,11 +24,11 @@ from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection
 from seal_ir.formats.io.disk import unwritable
 from seal_ir.formats.io.files import atomic_writer
-from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import put_in_place
 from seal_ir.index.replacing import working_folder
 from seal_ir.records import Document
 from seal_ir.search.bm25 import ABOUT
+from seal_ir.structured import json_file
 
 BLOCK = 2048  # documents that are lost at most when a build is stopped
 

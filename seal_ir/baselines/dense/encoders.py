@@ -10,7 +10,7 @@ from typing import Any
 
 from seal_ir.errors import ModelError
 from seal_ir.formats.io.hub_access import cached_folder, unreachable
-from seal_ir.parsed import load_json
+from seal_ir.structured import load_json
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 SENTENCE, DPR_PASSAGE, DPR_QUESTION = "sentence", "dpr-passage", "dpr-question"

@@ -16,11 +16,11 @@ from seal_ir.arrays import Floats
 from seal_ir.baselines.dense.encoders import DPR_PASSAGE, DPR_QUESTION, MEAN, EncoderFiles
 from seal_ir.errors import ModelError
 from seal_ir.formats.io.files import shown
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.lm.device import check_weights, chosen_device, chosen_dtype
 from seal_ir.lm.load import quiet_transformers
 from seal_ir.records import Document
 from seal_ir.search.documents import contents
+from seal_ir.structured import json_line
 from seal_ir.text.pretrained import ModelFiles, loading_reason, reachable_source
 
 _BATCH_TOKENS = {"cpu": 2048}  # tokens that a step reads, padding included

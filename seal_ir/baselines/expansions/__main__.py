@@ -15,10 +15,10 @@ from seal_ir.command import CommandParser, Progress, add_batch_size, add_threads
 from seal_ir.decode.prompts import CutQueries
 from seal_ir.errors import UsageError
 from seal_ir.formats.io.files import atomic_writer, utf8
-from seal_ir.formats.io.json_text import json_file
 from seal_ir.formats.io.outputs import check_several
 from seal_ir.lm.device import use_threads
 from seal_ir.records import Query
+from seal_ir.structured import json_file
 from seal_ir.text.pretrained import WRITING_MODEL
 
 

@@ -21,8 +21,8 @@ from seal_ir.formats.io.files import is_file, shown
 from seal_ir.formats.io.folders import DocumentFiles, find_documents
 from seal_ir.formats.io.hub_access import is_dataset_cached, unreachable
 from seal_ir.formats.io.inputs import READ_SUFFIXES, is_special, rereadable
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.records import Document
+from seal_ir.structured import json_line
 
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(:[^:/]*(:.+)?)?")
 _SAVED = ("dataset_info.json", "dataset_dict.json")

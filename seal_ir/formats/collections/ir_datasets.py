@@ -10,8 +10,8 @@ from seal_ir.formats.collections.passages import Record, json_document
 from seal_ir.formats.collections.stored import StoredFields
 from seal_ir.formats.io.folders import DocumentFiles
 from seal_ir.formats.io.ir_datasets_access import dataset_with, told
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.records import Document
+from seal_ir.structured import json_line
 
 _TEXTS = ("text", "body", "contents", "abstract", "passage")
 

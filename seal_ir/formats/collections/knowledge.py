@@ -11,9 +11,9 @@ from typing import NamedTuple
 from seal_ir.formats.collections.passages import ID_KEYS, Record, json_document
 from seal_ir.formats.collections.stored import StoredFields
 from seal_ir.formats.io.files import filled_lines, is_text, shown
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.jsonlines import Malformed, identifier, parse_object
 from seal_ir.records import Document
+from seal_ir.structured import json_line
 
 PAGE_KEYS = ("wikipedia_id", "_id")
 _HEADING = "Section::::"  # WikiExtractor's marks, which are no text of the page

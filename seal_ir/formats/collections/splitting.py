@@ -11,9 +11,9 @@ from seal_ir.errors import InputError, UsageError, shown
 from seal_ir.formats.collections.passages import ID_KEYS, TEXT_KEYS
 from seal_ir.formats.collections.stored import StoredField, StoredFields
 from seal_ir.formats.io.files import is_text
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.jsonlines import Malformed, parse_object
 from seal_ir.records import Document
+from seal_ir.structured import json_line
 
 DELIMITER = "#"  # what ends a document's id in those of its passages
 POSITIONS: StoredFields = (StoredField("passage_start", "int"), StoredField("passage_end", "int"))

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.ir_datasets_access import dataset_name, judgements_of, queries_of
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.formats.io.pyserini_records import pyserini_records
+from seal_ir.structured import json_line
 
 _NAME = re.compile(r"\w[\w.-]*")
 _TABLES = Path("search", "_base.py")  # of Pyserini: the source of its tables of names

@@ -9,7 +9,7 @@ from typing import Any
 
 from seal_ir.errors import InputError, shown
 from seal_ir.formats.io.downloads import Download
-from seal_ir.parsed import load_toml
+from seal_ir.structured import load_toml
 
 REGISTERED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # a hub name has a slash
 

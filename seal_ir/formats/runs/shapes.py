@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from seal_ir.formats.io.json_text import json_line
 from seal_ir.records import UNIGRAM, HitKey
+from seal_ir.structured import json_line
 
 Json = dict[str, Any]
 

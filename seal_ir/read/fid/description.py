@@ -9,8 +9,7 @@ from pathlib import Path
 from seal_ir.arguments import check_least
 from seal_ir.errors import ModelError, UsageError
 from seal_ir.formats.io.files import shown
-from seal_ir.formats.io.json_text import json_file
-from seal_ir.parsed import load_json
+from seal_ir.structured import json_file, load_json
 
 logger = logging.getLogger(__name__)
 FID_JSON = "fid.json"

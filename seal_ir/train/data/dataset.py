@@ -14,7 +14,7 @@ import pyarrow as pa
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.files import atomic_writer, shown
-from seal_ir.formats.io.json_text import json_file
+from seal_ir.structured import json_file
 from seal_ir.train.data.examples import Example
 
 Item = TypeVar("Item")

@@ -11,7 +11,7 @@ from typing import Any
 
 from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.io.files import shown
-from seal_ir.parsed import load_json
+from seal_ir.structured import load_json
 from seal_ir.train.fit.log import curves
 from seal_ir.train.fit.network import read_trained
 from seal_ir.train.fit.options import FitOptions

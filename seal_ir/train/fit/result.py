@@ -9,8 +9,8 @@ import torch
 
 from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.files import atomic_writer
-from seal_ir.formats.io.json_text import json_file
 from seal_ir.lm.load import ADAPTER_WEIGHTS, quiet_transformers
+from seal_ir.structured import json_file
 from seal_ir.text.description import ModelDescription
 from seal_ir.text.pretrained import ADAPTER_CONFIG, ModelFiles, tokenizer_definition
 from seal_ir.train.fit.log import RETRIEVAL, Log, curves
