@@ -13,7 +13,6 @@ import torch
 from transformers import set_seed
 
 from seal_ir.errors import UsageError
-from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.read.contexts import IndexPassages
 from seal_ir.read.fid.batches import Batches, Material
@@ -24,12 +23,12 @@ from seal_ir.read.fid.options import ReadFitOptions
 from seal_ir.read.fid.questions import FitSources, read_fit_questions
 from seal_ir.text.pretrained import find_model
 from seal_ir.train.fit.checkpoints import CHECKPOINTS, checkpoint_of
-from seal_ir.train.fit.log import best_step, curves, figures, is_spent
+from seal_ir.train.fit.completing import Done, checkpoints_in, complete
+from seal_ir.train.fit.log import Log, curves, figures
 from seal_ir.train.fit.network import TargetLoss, load_trainable
 from seal_ir.train.fit.options import FitOptions, training_arguments
 from seal_ir.train.fit.result import draw, save_network, write_report
-from seal_ir.train.fit.run import Done
-from seal_ir.train.fit.stopping import Patience, forget, load_best
+from seal_ir.train.fit.stopping import Patience, forget
 from seal_ir.train.fit.trainer import Clock, SealTrainer, Told
 
 
@@ -63,19 +62,7 @@ def fit(plan: ReadFitPlan, *, resume: bool) -> Done:
         forget(plan.output / CHECKPOINTS)
     session = _Session(plan)
     trainer = session.trainer(resumed=checkpoint is not None)
-    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    log, last = trainer.state.log_history, int(trainer.state.global_step)
-    spent = is_spent(log, plan.fit.patience)
-    trainer.evaluate()
-    best = None if plan.fit.patience is None else best_step(log)
-    if trainer.is_world_process_zero():
-        if best not in (None, last):
-            load_best(trainer.model, plan.output / CHECKPOINTS, best)
-        session.save_model()
-        session.save_report(log, best)
-    trainer.accelerator.wait_for_everyone()
-    trainer.accelerator.end_training()
-    return Done(last, figures(log, best), best, spent, "")
+    return complete(session, trainer, plan.output, checkpoint=checkpoint, patience=plan.fit.patience)
 
 
 class _Session:
@@ -104,9 +91,7 @@ class _Session:
         """The Trainer on the run's batches, with those of the dev loss ready."""
         plan, options = self.plan, self.plan.fit
         training, dev_batches = self.material.held_out()
-        checkpoints = plan.output / CHECKPOINTS
-        with writing(plan.output):  # before hours of work
-            checkpoints.mkdir(parents=True, exist_ok=True)
+        checkpoints = checkpoints_in(plan.output)
         if plan.read.recompute:
             _recompute(self.network)
         arguments = training_arguments(options, checkpoints, on_cpu=self.on_cpu, resumed=resumed)
@@ -130,7 +115,7 @@ class _Session:
         with atomic_writer(self.plan.output / FID_JSON) as file:
             file.write(self.description.to_json())
 
-    def save_report(self, log: list[dict[str, Any]], best: int | None) -> None:
+    def save_report(self, log: Log, best: int | None) -> None:
         """Settings, figures and curves, beside the model."""
         plan = self.plan
         report: Mapping[str, Any] = {

@@ -19,7 +19,7 @@ from seal_ir.train.fit.dev_source import DevSource
 from seal_ir.train.fit.options import FitOptions
 
 if TYPE_CHECKING:
-    from seal_ir.train.fit.run import Done
+    from seal_ir.train.fit.completing import Done
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -6,14 +6,13 @@ import os
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from transformers import set_seed
 
 from seal_ir.errors import InputError, UsageError
-from seal_ir.formats.io.disk import writing
 from seal_ir.lm.load import wire
 from seal_ir.text.description import CAUSAL, SEQ2SEQ
 from seal_ir.text.pretrained import find_model, load_description, load_tokenizer
@@ -21,14 +20,15 @@ from seal_ir.train.data.dataset import further_fields, load_dataset
 from seal_ir.train.data.prompts import TrainingPrompts, training_prompts
 from seal_ir.train.fit.batches import BatchOptions, TrainingSet
 from seal_ir.train.fit.checkpoints import CHECKPOINTS, checkpoint_of
+from seal_ir.train.fit.completing import Done, checkpoints_in, complete
 from seal_ir.train.fit.dev_source import DevSource
 from seal_ir.train.fit.encoding import Encoder
-from seal_ir.train.fit.log import best_step, curves, figures, is_spent
+from seal_ir.train.fit.log import Log, curves, figures
 from seal_ir.train.fit.network import TargetLoss, load_trainable
 from seal_ir.train.fit.options import FitOptions, training_arguments
 from seal_ir.train.fit.result import draw, save_result, write_report
 from seal_ir.train.fit.retrieval import load_dev_set, retrieval_of
-from seal_ir.train.fit.stopping import Patience, forget, load_best
+from seal_ir.train.fit.stopping import Patience, forget
 from seal_ir.train.fit.stream import Material
 from seal_ir.train.fit.trainer import Clock, Evaluation, SealTrainer, Told
 
@@ -49,24 +49,6 @@ class FitPlan:
     dev_data: Path | None = None
 
 
-class Done(NamedTuple):
-    """How a run ended.
-
-    Attributes:
-        step: the last one.
-        figures: every figure's value for the model that was written.
-        best_step: whose weights were written; None without patience, which writes the last step's.
-        spent: whether patience was the reason.
-        cut: how many prompts were cut to what the model reads, each time that they were read; "" for none.
-    """
-
-    step: int
-    figures: dict[str, float]
-    best_step: int | None
-    spent: bool
-    cut: str
-
-
 def fit(plan: FitPlan, *, resume: bool) -> Done:
     """Train a model and write it, with its report, into the plan's output folder.
 
@@ -85,22 +67,15 @@ def fit(plan: FitPlan, *, resume: bool) -> Done:
     if int(os.environ.get("RANK", "0")) == 0:
         sys.stderr.write(f"model: {plan.model} on {session.device} in {session.dtype}\n")
     trainer = session.trainer(training_set, dev_set, resumed=checkpoint is not None)
-    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    log, last = trainer.state.log_history, int(trainer.state.global_step)
-    spent = is_spent(log, plan.options.patience)
-    trainer.evaluate()
-    best = None if plan.options.patience is None else best_step(log)
-    if trainer.is_world_process_zero():
-        if best not in (None, last):
-            load_best(trainer.model, plan.output / CHECKPOINTS, best)
-        session.save_model()
-    session.measure(trainer, best)
-    if trainer.is_world_process_zero():
-        session.save_report(log, best)
-    # Several processes end together: one whose threads still wait for the others aborts as it exits.
-    trainer.accelerator.wait_for_everyone()
-    trainer.accelerator.end_training()
-    return Done(last, figures(log, best), best, spent, session.material.cut.sentence())
+    done = complete(
+        session,
+        trainer,
+        plan.output,
+        checkpoint=checkpoint,
+        patience=plan.options.patience,
+        retrieval=session.retrieval,
+    )
+    return done._replace(cut=session.material.cut.sentence())
 
 
 class _Session:
@@ -127,9 +102,7 @@ class _Session:
     def trainer(self, training_set: TrainingSet, dev_set: TrainingSet, *, resumed: bool) -> Any:
         """The Trainer on the training set's stream, with the dev batches ready."""
         plan, options, material = self.plan, self.plan.options, self.material
-        checkpoints = plan.output / CHECKPOINTS
-        with writing(plan.output):  # before hours of work
-            checkpoints.mkdir(parents=True, exist_ok=True)
+        checkpoints = checkpoints_in(plan.output)
         arguments = training_arguments(options, checkpoints, on_cpu=self.on_cpu, resumed=resumed)
         n_batches = options.steps * options.accumulate * arguments.world_size
         longest = min(plan.batches.max_tokens, _DEV_BATCH_TOKENS)
@@ -151,16 +124,11 @@ class _Session:
             dev_batches=material.one_pass(dev_set, dev_options),
         )
 
-    def measure(self, trainer: Any, best: int | None) -> None:
-        """The dev retrieval metric, where one was asked for, of the best step's weights or the last one's."""
-        if self.retrieval is not None:
-            self.retrieval.measure(trainer.state, best)
-
     def save_model(self) -> None:
         """The model, ready to be searched with."""
         save_result(self.plan.output, self.files, self.network, self.wrapper, self.prompts.description)
 
-    def save_report(self, log: list[dict[str, Any]], best: int | None) -> None:
+    def save_report(self, log: Log, best: int | None) -> None:
         """Settings, figures and curves, beside the model."""
         plan = self.plan
         report = {

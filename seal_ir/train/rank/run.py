@@ -13,7 +13,6 @@ from transformers import set_seed
 
 from seal_ir.config import SearchConfig
 from seal_ir.errors import UsageError
-from seal_ir.formats.io.disk import writing
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import opened
 from seal_ir.lm.load import wire
@@ -22,6 +21,7 @@ from seal_ir.search.model import check_tokenizer
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES
 from seal_ir.text.pretrained import find_model, load_description, load_tokenizer
 from seal_ir.train.fit.checkpoints import CHECKPOINTS, checkpoint_of
+from seal_ir.train.fit.completing import checkpoints_in
 from seal_ir.train.fit.dev_source import DevSource
 from seal_ir.train.fit.log import curves, figures
 from seal_ir.train.fit.network import load_trainable
@@ -151,9 +151,7 @@ class _Session:
     def trainer(self, *, resumed: bool) -> Any:
         """The Trainer on the run's steps."""
         plan, options = self.plan, self.options
-        checkpoints = plan.output / CHECKPOINTS
-        with writing(plan.output):  # before hours of work
-            checkpoints.mkdir(parents=True, exist_ok=True)
+        checkpoints = checkpoints_in(plan.output)
         arguments = training_arguments(
             options, checkpoints, on_cpu=self.on_cpu, resumed=resumed, dev_losses=False
         )
