@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -203,18 +202,6 @@ def test_f4_trees_of_seq2seq_give_the_logprobs_of_plain_forward_passes(
         lambda prompt, written: _seq2seq(network, start, prompt, written),
         steps=steps,
     )
-
-
-@pytest.mark.parametrize(
-    ("forward", "name"),
-    [
-        (lambda input_ids, past_key_values=None, cache=None: None, "cache"),
-        (lambda input_ids, past_key_values=None: None, "past_key_values"),
-        (lambda input_ids, cache_params=None: None, "cache_params"),  # Mamba, in transformers 5.17
-    ],
-)
-def test_the_argument_of_the_cache_is_found_in_every_release(forward: Callable[..., None], name: str) -> None:
-    assert tree.cache_keyword(SimpleNamespace(forward=forward)) == name
 
 
 def test_f4_beams_share_what_was_computed_of_the_source(networks) -> None:

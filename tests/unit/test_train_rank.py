@@ -214,13 +214,16 @@ def test_gradients_are_the_differences_of_the_exact_score(
     assert compared > 5
 
 
-def test_losses_are_what_they_say(index: Path, fitted: dict[str, Path]) -> None:
-    opened = Index(index)
-    (keys,) = SealSearcher(index, str(fitted["llama"]), config=CONFIG, device="cpu").decode(
-        ["where is Paris"]
-    )
-    known = evidence_of(opened, keys, CONFIG.rank)
-    units = torch.arange(opened.n_documents, dtype=torch.float64)
+@pytest.fixture
+def known(index: Path, fitted: dict[str, Path]) -> Evidence:
+    """Of every document: the first is positive, the second no negative."""
+    searcher = SealSearcher(index, str(fitted["llama"]), config=CONFIG, device="cpu")
+    (keys,) = searcher.decode(["where is Paris"])
+    return evidence_of(Index(index), keys, CONFIG.rank)
+
+
+def test_losses_are_what_they_say(known: Evidence) -> None:
+    units = torch.arange(len(known.counted), dtype=torch.float64)
     others = units[2:]  # document 0 is positive, 1 may be and counts nowhere
     expected = torch.logsumexp(torch.cat([units[:1], others]), 0) - units[0]
     assert float(cross_entropy(units, known)) == pytest.approx(float(expected))
@@ -230,11 +233,7 @@ def test_losses_are_what_they_say(index: Path, fitted: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize("loss", [cross_entropy, lambda units, known: margin(units, known, 1.0)])
-def test_a_question_without_negatives_has_no_loss(loss: Any, index: Path, fitted: dict[str, Path]) -> None:
-    (keys,) = SealSearcher(index, str(fitted["llama"]), config=CONFIG, device="cpu").decode(
-        ["where is Paris"]
-    )
-    known = evidence_of(Index(index), keys, CONFIG.rank)
+def test_a_question_without_negatives_has_no_loss(loss: Any, known: Evidence) -> None:
     alone = replace(known, counted=np.zeros_like(known.counted))
     units = torch.arange(len(known.counted), dtype=torch.float64, requires_grad=True)
     value = loss(units, alone)
