@@ -78,10 +78,11 @@ demo: $(BASE)  ## index and search the demo collection, print accuracy and hits 
 	$(PYTHON) -m seal_ir.eval --topics demo --index $(DEMO) --run $(DEMO_RUNS) \
 	  --measures AnswerAccuracy@1 AnswerAccuracy@5 AnswerAccuracy@20 Success@1
 
-# A file of tests stays in one process, for what its tests share. Python may write its caches: pytest keeps there what
-# it makes of each test file, which takes it seconds.
+# A file of tests stays in one process, for what its tests share. Files come in the order of their folders: long tests
+# first, those of `unit` last, so that no process waits long for the other's last file. Python may write its caches:
+# pytest keeps there what it makes of each test file, which takes it seconds.
 WORKERS ?= 2
-PYTEST := PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -q -n $(WORKERS) --dist loadfile
+PYTEST := PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: install  ## run every test, in two processes (WORKERS=0: in one that a debugger can stop)
 	$(PYTEST)
