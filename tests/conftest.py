@@ -27,7 +27,7 @@ hypothesis.settings.register_profile("fast", deadline=None, max_examples=20)
 hypothesis.settings.register_profile(
     "mutants",
     deadline=None,
-    max_examples=20,
+    max_examples=int(os.environ.get("SEAL_IR_MUTANTS_EXAMPLES", "20")),
     derandomize=True,
     database=None,
     phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),

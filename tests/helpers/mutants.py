@@ -1,6 +1,6 @@
 """`make mutants`: mutmut changes the code, one place at a time, and tests must fail; who survives is listed.
 
-    python -m tests.helpers.mutants GROUP... [--sample N] [--show] [--fresh]
+    python -m tests.helpers.mutants GROUP... [--sample N] [--examples N] [--show] [--fresh]
 
 Groups are those of tests/mutants.toml. Each has a folder build/mutants/GROUP, in which `mutmut show NAME`
 and the like work; what is known there stays: killed mutants are not tried again while their function stays
@@ -29,7 +29,9 @@ from tests.helpers.commands import ROOT
 GROUPS = ROOT / "tests" / "mutants.toml"
 FOLDER = ROOT / "build" / "mutants"
 COMPILED = ("seal_ir._native", "seal_ir._rank", "seal_ir._sdsl")
-PYTEST = ["-m", "not slow and not data and not gpu", "--hypothesis-profile=mutants", "-p", "no:cacheprovider"]
+# One plugin is all that tests here need; each mutant would pay for loading the others.
+PLUGINS = ["-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider", "--tb=no"]
+PYTEST = ["-m", "not slow and not data and not gpu", "--hypothesis-profile=mutants", *PLUGINS]
 KILLED, TIMEOUT, SURVIVED, NO_TESTS = "killed", "timeout", "survived", "no tests"
 _SEED = 0
 
@@ -73,7 +75,8 @@ class Row(NamedTuple):
         n, z = self.tried, 1.96
         middle = self.score + z * z / (2 * n)
         spread = z * math.sqrt(self.score * (1 - self.score) / n + z * z / (4 * n * n))
-        return (middle - spread) / (1 + z * z / n), (middle + spread) / (1 + z * z / n)
+        low, high = (middle - spread) / (1 + z * z / n), (middle + spread) / (1 + z * z / n)
+        return max(0.0, low), min(1.0, high)
 
 
 def read_groups(path: Path = GROUPS) -> dict[str, Group]:
@@ -143,13 +146,16 @@ def inside(folder: Path, sample: int, children: int) -> None:
         mutmut._run(names, children)
 
 
-def tried(group: Group, sample: int, children: int) -> None:
+def tried(group: Group, sample: int, children: int, examples: int) -> None:
     """Run mutmut in a process of its own; what it prints is kept in the folder."""
     words = [sys.executable, "-m", "tests.helpers.mutants", "--inside", str(group.folder)]
     own = ["--sample", str(sample), "--children", str(children)]
+    more = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "SEAL_IR_MUTANTS_EXAMPLES": str(examples)}
     log = group.folder / "log.txt"
     with log.open("w", encoding="utf-8") as file:
-        done = subprocess.run([*words, *own], cwd=ROOT, stdout=file, stderr=file, check=False)
+        done = subprocess.run(
+            [*words, *own], cwd=ROOT, env=os.environ | more, stdout=file, stderr=file, check=False
+        )
     if done.returncode:
         end = log.read_text(encoding="utf-8").replace("\r", "\n").splitlines()[-30:]
         raise SystemExit("\n".join([*end, f"mutants: mutmut failed on {group.name}; all it said: {log}"]))
@@ -226,6 +232,9 @@ def main() -> int:
         "--sample", type=int, default=0, help="mutants of each module that are tried; default: all"
     )
     parser.add_argument("--children", type=int, default=1, help="processes at a time")
+    parser.add_argument(
+        "--examples", type=int, default=20, help="of each property that is tried on a hundred; default: 20"
+    )
     parser.add_argument("--fresh", action="store_true", help="forget what is known")
     parser.add_argument("--show", action="store_true", help="try nothing: print the survivors and the table")
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
@@ -244,7 +253,7 @@ def main() -> int:
             if asked.fresh:
                 shutil.rmtree(group.folder, ignore_errors=True)
             settle(group)
-            tried(group, asked.sample, asked.children)
+            tried(group, asked.sample, asked.children, asked.examples)
         table += rows(group.folder, group.modules, asked.sample)
     print(told(table))
     return 0
