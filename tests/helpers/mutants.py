@@ -1,10 +1,10 @@
 """`make mutants`: mutmut changes the code, one place at a time, and tests must fail; who survives is listed.
 
-    python -m tests.helpers.mutants GROUP... [--sample N] [--examples N] [--show] [--fresh]
+    python -m tests.helpers.mutants GROUP... [--sample N] [--examples N] [--again] [--show] [--fresh]
 
 Groups are those of tests/mutants.toml. Each has a folder build/mutants/GROUP, in which `mutmut show NAME`
-and the like work; what is known there stays: killed mutants are not tried again while their function stays
-the same, all others are.
+and the like work; what is known there stays while a function stays the same, and with --again survivors are
+tried once more.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ def _link(link: Path, target: Path) -> None:
         link.symlink_to(target, target_is_directory=True)
 
 
-def inside(folder: Path, sample: int, children: int) -> None:
-    """In a process of its own: make a group's mutants, and try those that are not known as killed."""
+def inside(folder: Path, sample: int, children: int, again: bool) -> None:
+    """In a process of its own: make a group's mutants, and try those that nothing is known of."""
     os.chdir(folder)
     # An editable installation's finder would bring the checkout's modules, unchanged ones.
     sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in type(finder).__module__]
@@ -141,15 +141,17 @@ def inside(folder: Path, sample: int, children: int) -> None:
     mutmut.copy_src_dir()
     mutmut.setup_source_paths()
     mutmut.create_mutants(children)
-    names = [name for one in results(folder).values() for name in drawn(one, sample) if one[name] != KILLED]
+    known = {KILLED} if again else {KILLED, SURVIVED, NO_TESTS, TIMEOUT}
+    found = results(folder).values()
+    names = [name for one in found for name in drawn(one, sample) if one[name] not in known]
     if names:
         mutmut._run(names, children)
 
 
-def tried(group: Group, sample: int, children: int, examples: int) -> None:
+def tried(group: Group, sample: int, children: int, examples: int, again: bool) -> None:
     """Run mutmut in a process of its own; what it prints is kept in the folder."""
     words = [sys.executable, "-m", "tests.helpers.mutants", "--inside", str(group.folder)]
-    own = ["--sample", str(sample), "--children", str(children)]
+    own = ["--sample", str(sample), "--children", str(children), *["--again"] * again]
     more = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "SEAL_IR_MUTANTS_EXAMPLES": str(examples)}
     log = group.folder / "log.txt"
     with log.open("w", encoding="utf-8") as file:
@@ -235,12 +237,13 @@ def main() -> int:
     parser.add_argument(
         "--examples", type=int, default=20, help="of each property that is tried on a hundred; default: 20"
     )
+    parser.add_argument("--again", action="store_true", help="try survivors once more")
     parser.add_argument("--fresh", action="store_true", help="forget what is known")
     parser.add_argument("--show", action="store_true", help="try nothing: print the survivors and the table")
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.inside:
-        inside(asked.inside, asked.sample, asked.children)
+        inside(asked.inside, asked.sample, asked.children, asked.again)
         return 0
     known = read_groups()
     if unknown := set(asked.groups) - known.keys():
@@ -253,7 +256,7 @@ def main() -> int:
             if asked.fresh:
                 shutil.rmtree(group.folder, ignore_errors=True)
             settle(group)
-            tried(group, asked.sample, asked.children, asked.examples)
+            tried(group, asked.sample, asked.children, asked.examples, asked.again)
         table += rows(group.folder, group.modules, asked.sample)
     print(told(table))
     return 0
