@@ -97,6 +97,8 @@ def test_powers_are_those_of_weights_above_zero(score: str) -> None:
     """LM ranks by log-probabilities, which are below zero and are never summed."""
     config = RankConfig(weight="lm", score="max", alpha=2.0, unigrams=False)
     assert _query(config).powers.tolist() == [key.logprob for key in KEYS]
+    certain = [ScoredKey(replace(KEYS[0], logprob=0.0), 0.0)]
+    assert WeightedQuery.of(certain, UNIGRAMS, replace(config, alpha=0.0), N_TOKENS).powers.tolist() == [0.0]
     config = RankConfig(score=score, alpha=0.5)
     found = _query(config)
     assert found.powers.tolist() == [item.weight**0.5 for item in found.keys]
