@@ -141,6 +141,8 @@ def inside(folder: Path, sample: int, children: int, again: bool) -> None:
     mutmut.copy_src_dir()
     mutmut.setup_source_paths()
     mutmut.create_mutants(children)
+    # Forgets results that other tests gave; `_run` would do so when it has been told what to try.
+    mutmut.collect_or_load_stats(mutmut.get_mutant_runner(children), apply_config_invalidation=True)
     known = {KILLED} if again else {KILLED, SURVIVED, NO_TESTS, TIMEOUT}
     found = results(folder).values()
     names = [name for one in found for name in drawn(one, sample) if one[name] not in known]
