@@ -171,6 +171,16 @@ def test_what_is_beyond_the_bound_is_left_out_and_said_to_be(
         assert (kind, some) == (its, steps[: len(some)])
 
 
+def test_a_single_beam_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "MOST_HYPOTHESES", 2)
+    made, index = generator(TOKENIZER, StubModel(9, seed=3), title_end=END), _index()
+    recorder = Recorder(index, END)
+    config = DecodeConfig(beam=1, body_steps=4, title_steps=0, query_words=0, unigrams=0)
+    decode(made, index, ["a b"], config, recorder=recorder)
+    ((kind, steps),), truncated = recorder.decoding().kinds, recorder.decoding().truncated
+    assert (kind, len(steps), truncated) == (BODY, 1, True)
+
+
 def test_what_just_fits_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     _, whole = _recorded(StubModel(9, seed=3))
     last = max(item.id for _, steps in whole.kinds for step in steps for item in step.hypotheses)
