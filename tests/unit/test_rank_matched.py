@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from seal_ir.config import RankConfig
+from seal_ir.rank import standing as standings
+from seal_ir.rank.ranker import Streams
+from seal_ir.rank.standing import standing
+from seal_ir.rank.taken import account
 from seal_ir.rank.weights import Matched, WeightedQuery, reduced, trust_in, weigh
 from seal_ir.records import BODY, QUERY, UNIGRAM, Key, QueryKeys, Range, Ranked, ScoredKey, Unigrams
+from tests.helpers.streams import SCAN, StreamIndex
 
 N_TOKENS = 1_000
 KEYS = [Key((20 + i, 30 + i), -0.1 - i, 3, (Range(i, i + 3),), BODY) for i in range(4)]
@@ -124,3 +129,31 @@ def test_trust_in_the_smallest_collections() -> None:
 def test_equally_likely_keys_of_one_ngram_count_once_the_first_of_them() -> None:
     keys = (KEYS[0], replace(KEYS[0], kind=QUERY))
     assert [item.key for item in weigh(QueryKeys(keys, UNIGRAMS), RankConfig(), N_TOKENS)] == [KEYS[0]]
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 4096])
+def test_documents_that_tie_stand_in_the_order_of_their_ids(
+    monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    """Whichever of them are scored together: a better one, five that tie, a worse one, and no candidate."""
+    monkeypatch.setattr(standings, "_CHUNK", chunk)
+    tied, docids = [[1, 2, 16, 17, 19]] * 5, ["f", "c", "z", "a", "b", "d", "g", "e"]
+    streams = [[1, 2, 18, 18, 18], *tied[:3], [1, 2, 16, 17, 18], *tied[3:], [1, 2, 20, 20, 20]]
+    index = StreamIndex(streams, 2, docids=docids, engine=SCAN)
+    keys = []
+    for symbols, logprob in ([16, 17], -0.2), ([18], -0.9):
+        ranges = index.find(symbols)
+        keys.append(Key(tuple(symbols), logprob, sum(hi - lo for lo, hi in ranges), ranges, BODY))
+    config, n = RankConfig(smoothing=0.0, unigrams=False), index.n_tokens
+    nothing = Unigrams(*(column[:0] for column in UNIGRAMS))
+    query = WeightedQuery.of(weigh(QueryKeys(tuple(keys), nothing), config, n), nothing, config, n)
+    found = {}
+    for number, docid in enumerate(docids):
+        stream = np.array(streams[number], np.uint32)
+        score = account(query, config, stream).score
+        found[docid] = standing(index, query, config, 9, number, score, Streams(index, 0))
+    order = ["b", "a", "c", "d", "g", "z", "f"]
+    assert [(docid, found[docid].rank) for docid in order] == list(zip(order, range(1, 8), strict=True))
+    assert found["e"] == (False, 7, 8)
+    assert {item.n_candidates for item in found.values()} == {7}
+    assert all(found[docid].candidate for docid in order)
