@@ -105,6 +105,12 @@ def settle(group: Group) -> None:
         spec = find_spec(module)
         if spec is not None and spec.origin is not None:
             shutil.copy2(spec.origin, group.folder / "mutants" / "seal_ir")
+    for (
+        module
+    ) in group.modules:  # mutmut takes a copy of what it was not to change for one that it has changed
+        copy = group.folder / "mutants" / module
+        if not copy.with_name(copy.name + ".meta").exists():
+            copy.unlink(missing_ok=True)
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     values = {
         "source_paths": ["seal_ir"],

@@ -203,3 +203,46 @@ def test_a_field_ends_with_a_token_that_the_model_knows(narrow: int, n_vocabular
     found, _ = constraint.best(beams, constraint.known(beams, n_vocabulary), following, NOTHING, NOTHING)
     assert found.symbols.tolist() == ([2, B] if ended else [B])
     assert found.tokens.tolist() == ([3, 1] if ended else [1])
+
+
+def test_as_many_rows_as_are_narrow_are_enumerated_and_one_more_verified() -> None:
+    """Wherever they lie: `B` comes behind forty rows of `A`."""
+    index = _index([[1, 2, *[A, C] * 40, B, C, B, D, B, D]])
+    for narrow, counts in ((3, (1, 0)), (2, (0, 4))):
+        beams = _beams(index, (B,))
+        index.n_enumerated = index.n_verified = 0
+        found, _ = _best(index, beams, np.full((1, 4), -1.0), 2, CostRule(narrow, (4,), 64))
+        assert found == [(C, 0), (D, 0)]
+        assert (index.n_enumerated, index.n_verified) == counts
+
+
+@pytest.mark.parametrize("narrow", [-1, 99])
+def test_what_the_model_holds_for_impossible_is_no_continuation(narrow: int) -> None:
+    """Not even where fewer are possible than are wanted."""
+    index = _index([[1, 2, A, B, A, C, A, D, A, A]])
+    logprobs = np.full((1, 4), -np.inf)
+    logprobs[0, D - FIRST_TOKEN] = -0.5
+    found, _ = _best(index, _beams(index, (A,)), logprobs, 2, CostRule(narrow, (4,), 64))
+    assert found == [(D, 0)]
+
+
+@pytest.mark.parametrize("n_best", [1, 2, 5, 50])
+@pytest.mark.parametrize("seed", range(3))
+def test_of_many_that_are_enumerated_the_best_are_found(seed: int, n_best: int) -> None:
+    symbols = range(FIRST_TOKEN, FIRST_TOKEN + 60)
+    index = _index([[1, 2, *symbols]])
+    logprobs = np.random.default_rng(seed).permutation(60)[None] * -0.125
+    found, _ = _best(index, _beams(index, ()), logprobs, n_best, CostRule(999))
+    order = np.argsort(-logprobs[0])[:n_best]
+    assert found == [(FIRST_TOKEN + token, 0) for token in order.tolist()]
+
+
+def test_an_index_is_told_which_ranges_may_be_asked_for_next() -> None:
+    """One elsewhere sends what follows them along: those of the enumerated, while others are verified."""
+    index = _index([[1, 2, A, C], [1, 2, A, D], [1, 2, B, D]])
+    expected: list[list[list[list[int]]]] = []
+    index.expect = lambda ranges: expected.append(ranges.tolist())  # type: ignore[method-assign]
+    beams = _beams(index, (A,), (B,))
+    found, _ = _best(index, beams, np.full((2, 4), -1.0), 3, CostRule(1, (4,), 64))
+    assert found == [(C, 0), (D, 0), (D, 1)]
+    assert expected == [[[list(part) for part in index.find([B, D])]]]

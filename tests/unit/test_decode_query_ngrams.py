@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from seal_ir.config import DecodeConfig
+from seal_ir.decode.beam import decode
 from seal_ir.decode.query_ngrams import MAX_NGRAM_TOKENS, NgramNode, query_ngrams
+from seal_ir.records import BODY, QUERY
 from seal_ir.text.symbols import FIRST_TOKEN
 from tests.helpers.streams import SCAN, StreamIndex
-from tests.helpers.stub import byte_tokenizer, word_tokenizer
+from tests.helpers.stub import StubModel, byte_tokenizer, generator, prompt_tokens, word_tokenizer
 
 WORDS = ("the", "The", "THE", "river", "River", "RIVER", "x-y", "X-y", "X-Y", "iPad", "IPad", "ipad", "IPAD")
 
@@ -108,3 +111,32 @@ def test_spared_are_those_that_occur_as_often_as_what_they_begin_with() -> None:
     spared = set(everything) - set(_texts(index, query, 4, spare=True))
     assert spared == {"the river x-y", "river x-y"}
     assert _texts(index, query, 4, spare=True)["the river x-y iPad"] == 1
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("n_vocabulary", [len(WORDS), WORDS.index("iPad")])
+def test_long_ngrams_are_scored_whether_read_word_by_word_or_in_one_go(
+    nested: bool, n_vocabulary: int
+) -> None:
+    """In one go, a step reads what begins with what the step before it would have read."""
+    index = _index(["the", "river", "x-y", "the", "iPad"], ["the", "river", "x-y", "river", "the"])
+    model = StubModel(n_vocabulary, seed=3, nested=nested)
+    made = generator(index.tokenizer, model, title_end=0)
+    query = "the river x-y the iPad"
+    config = DecodeConfig(beam=1, body_steps=1, title_steps=0, query_words=5, unigrams=0)
+    (found,) = decode(made, index, [query], config).queries
+    keys = {key.symbols: key for key in found.keys if key.kind == QUERY}
+    expected = {
+        tuple(WORDS.index(word) + FIRST_TOKEN for word in text.split()): n
+        for text, n in _texts(index, query, 5).items()
+        if all(WORDS.index(word) < n_vocabulary for word in text.split())
+    }
+    assert {symbols: key.count for symbols, key in keys.items()} == expected
+    assert max(map(len, keys)) == (5 if n_vocabulary == len(WORDS) else 4)
+    prompt = prompt_tokens(made, made.description.prompt(BODY), query)
+    for symbols, key in keys.items():
+        assert key.ranges == index.find(symbols)
+        tokens = [symbol - FIRST_TOKEN for symbol in symbols]
+        assert key.logprob == pytest.approx(model.forced(prompt, tokens), abs=1e-12)
+    if n_vocabulary == len(WORDS):
+        assert model.n_steps == (1 if nested else 4)

@@ -20,7 +20,7 @@ from tests.helpers.streams import SCAN, StreamIndex
 from tests.helpers.stub import StubModel, generator, prompt_tokens, word_tokenizer
 
 WORDS = ("a", "b", "c", "d", "e", "f", "g")
-TOKENIZER = word_tokenizer([*WORDS, "end"])
+TOKENIZER = word_tokenizer([*WORDS, "end", *(f"other{i}" for i in range(40))])
 A, B, C, D, E, F, G = range(FIRST_TOKEN, FIRST_TOKEN + 7)
 END = 7  # the token that ends a title
 STREAMS = [
@@ -101,8 +101,8 @@ def _continued(made: Generator, kind: str, step: Step, after: Step | None) -> li
     model = made.model
     assert isinstance(model, StubModel)
     prompt = prompt_tokens(made, made.description.prompt(kind), "a b")
-    found: list[tuple[float, Continuation]] = []
-    for item in step.hypotheses:
+    found: list[tuple[tuple[float, int, int], Continuation]] = []
+    for at, item in enumerate(step.hypotheses):
         logprobs = model.following(prompt, _words(item.text))
         for token, (symbol, count) in _following(kind, item.text, len(logprobs)).items():
             ends = symbol == TITLE_END
@@ -111,15 +111,21 @@ def _continued(made: Generator, kind: str, step: Step, after: Step | None) -> li
             logprob = item.logprob + float(logprobs[token])
             if math.isfinite(logprob):
                 told = Continuation(item.id, text, pytest.approx(logprob), count, ends, number)
-                found.append((logprob, told))
-    return [item for _, item in sorted(found, key=lambda pair: -pair[0])][: 2 * CONFIG.beam]
+                found.append(((-logprob, symbol, at), told))
+    return [item for _, item in sorted(found, key=lambda pair: pair[0])][: 2 * CONFIG.beam]
 
 
 @pytest.mark.parametrize("n_segments", [1, 2])
 @pytest.mark.parametrize(
     "model",
-    [StubModel(9, seed=3), StubModel(9, seed=5, banned=[2]), StubModel(5, seed=4), StubModel(9, seed=11)],
-    ids=["3", "banned", "small", "11"],
+    [
+        StubModel(9, seed=3),
+        StubModel(9, seed=5, banned=[2]),
+        *(StubModel(5, seed=seed) for seed in range(4)),
+        StubModel(48, seed=11),
+        StubModel(48, seed=1, levels=1),
+    ],
+    ids=["few", "banned", *(f"small{seed}" for seed in range(4)), "many", "ties"],
 )
 def test_every_number_is_that_of_the_text_and_the_model(model: StubModel, n_segments: int) -> None:
     made, found = _recorded(model, n_segments=n_segments)
@@ -131,6 +137,7 @@ def test_every_number_is_that_of_the_text_and_the_model(model: StubModel, n_segm
         for step, after in zip(steps, [*steps[1:], None], strict=True):
             for item in step.hypotheses:
                 assert item == _expected(made, kind, item, n_segments)
+                assert item.allowed_mass <= 1.0, "whatever float32 adds up to"
             assert list(step.continuations) == _continued(made, kind, step, after)
             n_ended += sum(item.ends for item in step.continuations)
             if after:
