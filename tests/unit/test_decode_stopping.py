@@ -67,3 +67,12 @@ def test_what_retires_takes_its_place_with_it() -> None:
     """Two of the last decoding do, one too unlikely as well; what is no key itself never does."""
     found = _going(Stopping(1_000, retired=2), [2, 3, 1, 2, 1], [True, True, True, True, False])
     assert found == ([False, True, False, False, True], [4, 5, 3])
+
+
+def test_what_occurs_once_may_retire_and_what_is_just_at_the_bound_stops() -> None:
+    assert _going(Stopping(1_000, retired=1), [1, 2, 1], [True] * 3) == ([False, True, False], [4, 5, 4])
+    stopping = Stopping(1_000)
+    logprobs = np.array([stopping.least, np.nextafter(stopping.least, 0.0)])
+    one = np.zeros(2, np.int64)
+    found = stopping.going(one, logprobs, one + 9, np.array([True, True]), np.full(1, 5))
+    assert found.tolist() == [False, True]
