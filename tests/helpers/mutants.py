@@ -109,8 +109,9 @@ def settle(group: Group) -> None:
         module
     ) in group.modules:  # mutmut takes a copy of what it was not to change for one that it has changed
         copy = group.folder / "mutants" / module
-        if not copy.with_name(copy.name + ".meta").exists():
-            copy.unlink(missing_ok=True)
+        if copy.exists() and not copy.with_name(copy.name + ".meta").exists():
+            copy.unlink()
+            (group.folder / "mutants" / "mutmut-stats.json").unlink(missing_ok=True)
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     values = {
         "source_paths": ["seal_ir"],
