@@ -30,7 +30,7 @@ INDEX_DEMO = $(PYTHON) -m seal_ir.index --input collections/demo/corpus.jsonl --
 DEMO_RUNS := runs/demo.lm.trec runs/demo.lm-fm.trec runs/demo.intersective.trec runs/demo.paper.trec \
   runs/demo.balanced.trec
 
-.PHONY: help install lock demo test test-fast lint audit docs bench bench-quick scale eval wheel-check screenshots asan tsan clean
+.PHONY: help install lock demo test test-fast coverage mutants lint audit docs bench bench-quick scale eval wheel-check screenshots asan tsan clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -89,6 +89,16 @@ test: install  ## run every test, in two processes (WORKERS=0: in one that a deb
 
 test-fast: install  ## run the tests that need no pretrained model and no JVM, nor long (a minute)
 	$(PYTEST) -m 'not slow and not data and not gpu' --hypothesis-profile=fast
+
+# Processes that tests start are measured too.
+coverage: install  ## measure which lines and branches the tests of test-fast run, by package
+	rm -rf build/coverage
+	$(PYTEST) -m 'not slow and not data and not gpu' --hypothesis-profile=fast --cov --cov-report=
+	$(PYTHON) -m tests.helpers.covered
+
+# Each group once takes minutes, the first time as long as its tests run for each mutant.
+mutants: install  ## change the code, one place at a time, and list what no test notices (GROUP="rank decode" SAMPLE=100)
+	$(PYTHON) -m tests.helpers.mutants $(GROUP) $(if $(SAMPLE),--sample $(SAMPLE))
 
 lint: install  ## check style, types, layers and stubs
 	$(VENV)/bin/ruff check .

@@ -147,7 +147,7 @@ class Recorder:
         """
         self._kinds = kinds
         if self._truncated or self._n + len(beams.jobs) > MOST_HYPOTHESES:
-            self._truncated |= len(beams.jobs) > 0
+            self._truncated = True
             return
         names = _names(beams)
         for name in names:

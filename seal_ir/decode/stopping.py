@@ -73,4 +73,4 @@ def _least(n_tokens: int, weight: float) -> float:
     if n_tokens <= 1:  # such a key has no weight
         return 0.0
     odds = weight - math.log(n_tokens - 1) - _MARGIN
-    return -math.log1p(math.exp(-odds)) if odds > -700.0 else odds
+    return -math.log1p(math.exp(-odds))

@@ -305,8 +305,6 @@ def ranked_of(hits: Scored, query: WeightedQuery, n_hits: int, docid: Callable[[
     documents, scores, offsets, parts, shares = hits
     order: list[int] = []
     for _, group in groupby(range(len(documents)), key=lambda i: scores[i]):
-        if len(order) >= n_hits:
-            break
         tied = list(group)
         order.extend(sorted(tied, key=lambda i: docid(int(documents[i]))) if len(tied) > 1 else tied)
     ranked = []

@@ -73,7 +73,7 @@ def places(matched: Sequence[ScoredKey], stream: Symbols) -> list[Ints]:
         raise ValueError(f"{len(numbers)} of {len(matched)} keys of its score are in it")
     found = _cut(ends, bounds)
     order = [*range(len(keys)), *(i for _, i in unigrams)]
-    return [found[at] for at in np.argsort(order, kind="stable")]
+    return [found[at] for at in np.argsort(order)]
 
 
 def _cut(ends: Ints, offsets: Ints) -> list[Ints]:

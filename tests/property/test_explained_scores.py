@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from functools import reduce
 from math import fsum
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from seal_ir.config import preset
 from seal_ir.explanation.values import rounding_of
+from seal_ir.rank import standing as standings
 from seal_ir.rank.ranker import Streams, rank
 from seal_ir.rank.standing import standing
 from seal_ir.rank.taken import account, places
@@ -88,15 +90,17 @@ def test_an_account_of_any_document_is_that_of_the_ranking(case: Case) -> None:
 
 
 @FEW
-@given(case=cases(), n_hits=st.integers(1, 6))
-def test_a_documents_standing_is_its_rank(case: Case, n_hits: int) -> None:
+@given(case=cases(), n_hits=st.integers(1, 6), chunk=st.sampled_from([1, 2, 4096]))
+def test_a_documents_standing_is_its_rank(case: Case, n_hits: int, chunk: int) -> None:
+    """However many candidates are scored at a time."""
     index = StreamIndex(case.streams, 2, engine=SCAN)
     query, keys = _weighed(index, case), _query_keys(index, case)
     ranking = [item.document for item in rank(index, keys, case.config, n_hits)]
     streams = Streams(index, 0)
     for number, stream in enumerate(case.streams):
         score = account(query, case.config, np.array(stream, np.uint32)).score
-        found = standing(index, query, case.config, n_hits, number, score, streams)
+        with patch.object(standings, "_CHUNK", chunk):
+            found = standing(index, query, case.config, n_hits, number, score, streams)
         assert found.n_candidates >= len(ranking)
         if number in ranking:
             assert found.candidate

@@ -13,10 +13,11 @@ import pytest
 
 from seal_ir import SealSearcher
 from seal_ir.config import PRESETS, RankConfig
+from seal_ir.errors import UsageError
 from seal_ir.extensions import SDSL
 from seal_ir.index import engines
 from seal_ir.rank import ranker
-from seal_ir.rank.ranker import rank
+from seal_ir.rank.ranker import in_order_taken, rank, rare_of
 from seal_ir.records import BODY, TITLE, Document, Key, QueryKeys, Range, Unigrams
 from tests.helpers import plain_rank, tiny
 from tests.helpers.streams import StreamIndex
@@ -142,6 +143,30 @@ def test_beyond_the_limit_the_first_documents_count_and_it_is_said(
         assert len(rank(index, keys, config, 300)) == len(rank(index, keys, config, 301)) == 300
         assert len(rank(index, keys, replace(config, max_count=300), 10)) == 10
     assert not caplog.records
+
+
+def _occurring(*counts: int) -> list[Key]:
+    return [Key((16 + i,), -0.1, count, (), BODY) for i, count in enumerate(counts)]
+
+
+def test_rare_keys_occur_at_most_so_often_the_others_are_taken_by_count() -> None:
+    """However much they weigh; equal ones in the order given."""
+    keys = _occurring(9, 3, 4, 7, 1, 4, 7)
+    assert rare_of(keys, 3) == [1, 4]
+    assert in_order_taken(keys, [1, 4]) == [2, 5, 3, 6, 0]
+    assert (rare_of(keys, 0), rare_of(keys, 9)) == ([], list(range(7)))
+    assert in_order_taken(keys, range(7)) == []
+
+
+def test_rare_keys_with_more_occurrences_than_can_be_numbered_are_refused() -> None:
+    most = (1 << 32) - 1
+    assert rare_of(_occurring(most - 5, 5), most) == [0, 1]
+    with pytest.raises(UsageError) as told:
+        rare_of(_occurring(most - 5, 6, 5_000_000_000), most)
+    assert str(told.value) == (
+        "[rank] max_count = 4294967295: a query's rare keys occur 4,294,967,296 times together, of which"
+        " 4,294,967,295 at most can be scored; lower it"
+    )
 
 
 def test_rows_are_located_a_limited_number_at_a_time() -> None:
