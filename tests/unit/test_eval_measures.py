@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from seal_ir.errors import UsageError
@@ -28,12 +30,12 @@ def test_notation_comes_back() -> None:
 
 def test_all_bad_names_are_told_together() -> None:
     with pytest.raises(UsageError) as caught:
-        parse_measures(["Success@1", "Foo", "P@k", "nDCG@0"])
-    message = str(caught.value)
-    assert message.startswith("--measures: 'Foo': measure not found")
-    assert "'P@k': " in message
-    assert "'nDCG@0': cutoff is 0; it must be a whole number from 1" in message
-    assert "Success@1" not in message
+        parse_measures(["Success@1", "Foo", "P@k", "nDCG@0", "Foo"])
+    assert re.fullmatch(
+        r"--measures: 'Foo': measure not found: Foo; see https://ir-measur\.es for names;"
+        r" 'P@k': (?:(?!https).)+; 'nDCG@0': cutoff is 0; it must be a whole number from 1",
+        str(caught.value),
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,8 +45,11 @@ def test_all_bad_names_are_told_together() -> None:
         ("Accuracy(rel=2)@5", "another measure in ir_measures"),
         ("accuracy@20", "write AnswerAccuracy@20$"),
         ("AnswerAccuracy", "write AnswerAccuracy@k"),
-        ("AnswerAccuracy@0", "write AnswerAccuracy@k"),
+        ("AnswerAccuracy@0", r"write AnswerAccuracy@k \(from 1\)$"),
+        ("acc_05", "write AnswerAccuracy@5$"),
         ("hits@10", "hits@k is Success@10 here"),
+        ("HIT_07", "hits@k is Success@7 here"),
+        ("hits@0", r"hits@k is Success@k \(from 1\) here"),
         ("gm_map", "this measure of trec_eval's cannot be computed here"),
         ("P_5x", "measure not found"),
         ("success.0", "cutoff is 0"),

@@ -46,6 +46,13 @@ def test_known_values() -> None:
     assert randomisation_p(np.array([])) == 1.0
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-3, 7.0, 1e300])
+def test_p_values_do_not_depend_on_the_scale(scale: float) -> None:
+    differences = np.array([0.31, 0.22, -0.17, 0.4, 0.05, -0.33, 0.6, 0.0, 0.9, -0.12])
+    assert randomisation_p(differences * scale) == randomisation_p(differences)
+    assert randomisation_p(-differences * scale) == randomisation_p(differences)
+
+
 def test_differences_of_0_and_1_are_exact_for_any_number_of_topics() -> None:
     """It is then the sign test: 3,000 topics equal, 340 better, 270 worse."""
     differences = np.array([0.0] * 3000 + [1.0] * 340 + [-1.0] * 270)
@@ -110,11 +117,21 @@ def test_blocks_do_not_change_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> 
     ("values", "message"),
     [
         ({"permutations": 0}, "permutations is 0; it must be at least 1"),
-        ({"resamples": -5}, "resamples is -5"),
+        ({"resamples": 0}, "resamples is 0; it must be at least 1"),
         ({"level": 1.0}, "level is 1.0; it must lie between 0 and 1"),
+        ({"level": 0.0}, "level is 0.0; it must lie between 0 and 1"),
         ({"seed": -1}, "seed is -1"),
     ],
 )
 def test_options_that_mean_nothing(values: dict[str, float], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        Resampling(**values)
+    with pytest.raises(UsageError, match=f"^{message}"):
+        Resampling(**values)  # type: ignore[arg-type]
+
+
+def test_the_least_that_can_be_drawn() -> None:
+    """One assignment of signs and one sample of topics; the level may be anything in between."""
+    least = Resampling(permutations=1, resamples=1, level=0.01, seed=0)
+    differences = np.random.default_rng(3).normal(0.06, 0.5, 300)
+    assert randomisation_p(differences, least) in (0.5, 1.0)
+    ((lo, hi),) = bootstrap_intervals(differences[:, None], least)
+    assert lo == hi
