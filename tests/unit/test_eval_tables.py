@@ -299,6 +299,8 @@ def test_figures_of_topics_as_lines(small: Table, tmp_path: Path) -> None:
         {"topic": "é", "value": None},
     ]
     assert (tmp_path / "r.jsonl").read_text("utf-8").endswith("}\n")
+    with pytest.raises(ValueError, match="zip"):
+        write_rows(tmp_path / "r.jsonl", ("topic", "value"), [("1",)])
 
 
 def test_names_of_files_say_how_rows_are_written() -> None:
