@@ -7,7 +7,14 @@ import re
 import pytest
 
 from seal_ir.errors import UsageError
-from seal_ir.eval.measures import aggregate, judged_values, parse_measures
+from seal_ir.eval.measures import (
+    aggregate,
+    judged_values,
+    need_answers,
+    need_passages,
+    need_qrels,
+    parse_measures,
+)
 
 
 def values(name: str, qrels: dict[str, dict[str, int]], rankings: dict[str, list[str]]) -> dict[str, float]:
@@ -26,6 +33,29 @@ def test_notation_comes_back() -> None:
     assert [column.name for column in columns] == names
     assert [column.label for column in columns][:2] == ["accuracy@20", "Success@1"]
     assert [column.cutoff for column in columns][:2] == [20, None]
+
+
+@pytest.mark.parametrize(
+    ("name", "judged", "by_sets", "ranked", "depth", "needs"),
+    [
+        ("AP", True, False, True, 0, "qrels"),
+        ("nDCG@10", True, False, True, 10, "qrels"),
+        ("IPrec@0.1", True, False, True, 0, "qrels"),
+        ("AnswerAccuracy@20", False, False, True, 20, "answers passages"),
+        ("KiltRprec", True, True, True, 0, "qrels"),
+        ("KiltP@5", True, True, True, 5, "qrels"),
+        ("F1", False, False, False, 0, "answers"),
+        ("KiltF1", False, True, True, 0, "answers qrels"),
+    ],
+)
+def test_what_a_measure_looks_at(
+    name: str, judged: bool, by_sets: bool, ranked: bool, depth: int, needs: str
+) -> None:
+    (column,) = columns = parse_measures([name])
+    assert (column.judged, column.by_sets, column.ranked, column.depth) == (judged, by_sets, ranked, depth)
+    needed = {"answers": need_answers, "passages": need_passages, "qrels": need_qrels}
+    assert [kind for kind, need in needed.items() if need(columns)] == needs.split()
+    assert [kind for kind, need in needed.items() if need([])] == []
 
 
 def test_all_bad_names_are_told_together() -> None:
