@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from seal_ir.eval.__main__ import main
+from seal_ir.formats.collections.collection import collection_kinds
 from tests.helpers.commands import Runner
 from tests.helpers.evaluating import table
 
@@ -54,6 +55,8 @@ PASSAGES = ["--input", "corpus.jsonl"]
         ("--run run.trec --answers answers.jsonl --input corpus.jsonl", ACCURACY),
         ("--run run.trec --answers answers.jsonl --qrels qrels.trec --input corpus.jsonl", ACCURACY + HITS),
         ("--run run.trec --answers answers.jsonl --qrels qrels.trec --max-passage", HITS),
+        ("--run own.jsonl --qrels qrels.trec", HITS),
+        ("--run own.jsonl --answers answers.jsonl --qrels qrels.trec --max-passage", HITS),
         ("--run own.jsonl --answers answers.jsonl", ACCURACY),  # it brings its texts
         ("--run own.jsonl --topics topics.tsv --answers answers.jsonl", ACCURACY),
         ("--run run.trec --predictions said.jsonl --answers answers.jsonl", WRITTEN),
@@ -208,6 +211,10 @@ def test_collections_of_other_kinds(capsys: pytest.CaptureFixture[str]) -> None:
             "--baseline needs other runs to compare it with; name them with --run",
         ),
         (
+            "--run own.jsonl --qrels qrels.trec --max-passage --measures AnswerAccuracy@1",
+            "AnswerAccuracy@1 looks for answers in passages; leave out --max-passage",
+        ),
+        (
             "--run run.trec --topics topics.tsv",
             "nothing to measure: these topics have no judgements, and no answers with passages to look in;"
             " give --qrels, or --answers with --index",
@@ -246,6 +253,71 @@ def test_collections_of_other_kinds(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_is_refused_is_one_line(call: Runner, arguments: str, message: str) -> None:
     done = call(main, *arguments.split())
     assert (done.code, done.out, done.err.splitlines()[-1]) == (2, "", f"error: {message}")
+
+
+HELP = """
+Measure runs and written answers over all topics.
+
+options:
+-h, --help show this help message and exit
+--version show the version and exit
+--run RUN [RUN ...] one or more runs, whosever they are; one row each
+--predictions FILE [FILE ...] answers that the systems wrote: one file a run, in the runs' order, or files
+  without runs
+--topics TOPICS file or name, such as nq-test or demo; what is measured on
+--qrels QRELS judgements: file or name of topics; default: those that belong to --topics
+--answers ANSWERS answers: file or name of topics; default: those that belong to --topics
+--measures MEASURES [MEASURES ...] ir_measures' names (Success@1 Rprec nDCG@10), trec_eval's
+  (map ndcg_cut.10), AnswerAccuracy@k, KILT's (KiltRprec KiltEM), of written answers EM F1 RougeL AC;
+  default: AnswerAccuracy@1 AnswerAccuracy@5 AnswerAccuracy@20 AnswerAccuracy@100 with answers,
+  Success@1 Success@10 Rprec with judgements, EM F1 with --predictions
+
+where passages are, for answers:
+--index INDEX index that was searched, ours (directory or name) or Lucene's, for AnswerAccuracy@k
+--collection COLLECTION of --input: KINDS (JsonCollection)
+--input INPUT collection that was searched, instead of --index: file or folder
+
+how to measure:
+--regex answers are regular expressions
+--max-passage fold passages into pages, then measure
+--max-passage-delimiter MAX_PASSAGE_DELIMITER what ends the page in a passage's id (#)
+--overlap OVERLAP also measure by overlap with training questions: their annotations
+
+what makes figures doubtful:
+--strict refuse what is else a warning: exit 1, and write nothing
+--training FILE [FILE ...] warn of --topics that are questions here
+--min-judged SHARE warn of a top k of which a smaller share is judged, 0 to 1; default: 0.5 where judgements
+  say as often what is not relevant, else 0
+
+comparing runs:
+--baseline BASELINE also compare the other runs with this one: its name in the table, or its path
+--deltas DELTAS with --baseline: write each topic's differences, as .tsv or .jsonl
+-q, --per-topic FILE write each topic's figures, as .tsv or .jsonl; topics without results have zeros
+--average {all,judged,in-run} figures are over all topics, or leave out those without answers (judged), or
+  also those that the run lacks (in-run, as trec_eval without -c) (all)
+--permutations PERMUTATIONS of the randomisation test (10000)
+--seed SEED of all that is drawn (0)
+
+writing:
+--format {text,markdown,json} of the table on stdout (text)
+--output OUTPUT also write the figures as JSON, unrounded; - for stdout
+"""
+
+
+def test_the_help(call: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "2000")
+    done = call(main, "--help")
+    usage, shown = done.out.split("\n\n", 1)
+    shown = shown.replace("-q FILE, --per", "-q, --per")  # as Python 3.13 has it
+    assert shown.split() == HELP.replace("KINDS", ", ".join(collection_kinds())).split()
+    assert usage.startswith("usage: python -m seal_ir.eval [-h]")
+
+
+@pytest.mark.parametrize("option", ["--format", "--average"])
+def test_words_that_an_option_does_not_know(call: Runner, option: str) -> None:
+    done = call(main, "--run", "run.trec", "--qrels", "qrels.trec", option, "xml")
+    assert (done.code, done.out) == (2, "")
+    assert f"argument {option}: invalid choice: 'xml'" in done.err.splitlines()[-1]
 
 
 @pytest.mark.parametrize("share", ["0", "1"])
