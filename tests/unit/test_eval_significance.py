@@ -74,6 +74,22 @@ def test_many_topics_are_sampled_by_a_seed_and_never_give_0() -> None:
     assert randomisation_p(far, Resampling(permutations=99)) == 0.01
 
 
+@pytest.mark.parametrize("shift", [0.05, 0.2, 0.35])
+def test_what_is_sampled_comes_near_what_is_enumerated(shift: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    differences = np.random.default_rng(11).normal(shift, 1, 13)
+    exact = randomisation_p(differences)
+    assert exact == pytest.approx(enumerated(list(differences)), abs=1e-12)
+    monkeypatch.setattr("seal_ir.eval.significance._EXACT_SUMS", 1)
+    sampled = randomisation_p(differences)
+    assert sampled != exact
+    assert sampled == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 10_000))
+
+
+def test_p_values_are_at_most_1() -> None:
+    """The chances of these 79 sums add up to 1 and one bit."""
+    assert randomisation_p(np.array([1.0, -1.0] * 39)) == 1
+
+
 def test_holm() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.9, 0.6]) == [1.0, 1.0]
@@ -87,6 +103,14 @@ def test_intervals_of_a_share_are_those_of_the_binomial_distribution() -> None:
     spread = 1.96 * math.sqrt(0.3 * 0.7 / 400)
     assert lo == pytest.approx(0.3 - spread, abs=0.005)
     assert hi == pytest.approx(0.3 + spread, abs=0.005)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_every_topic_is_drawn(place: int) -> None:
+    """Of four topics one has a value; it is in a sample never with chance 0.32, thrice or more with 0.05."""
+    values = np.zeros((4, 1))
+    values[place] = 1
+    assert tuple(bootstrap_intervals(values, Resampling(level=0.85))[0]) == (0.0, 0.5)
 
 
 def test_intervals_follow_level_and_seed() -> None:
