@@ -114,6 +114,17 @@ def test_statistics_are_drawn_as_the_options_say(many: Table) -> None:
     assert alone == Statistics(options, figure_intervals(many, options), ())
 
 
+def test_systems_of_other_topics_have_intervals_of_their_own() -> None:
+    table = table_of({**VALUES, "less": [0.5, 0.25, 0.0, 0.75]})
+    base, good, _, less = table.results
+    found = compare(table, base, [good, less, good])
+    assert [comparison.n for comparison in found] == [6, 4, 6]
+    differences = [np.array(values) for values in (VALUES["good"], [*less.values["RR"].values()])]
+    for comparison, values in zip(found, [*differences, differences[0]], strict=True):
+        series = values - np.array(VALUES["base"][: len(values)])
+        assert comparison.interval == pytest.approx(bootstrap_intervals(series[:, None])[0])
+
+
 def compared(table: Table) -> Table:
     options = Resampling(seed=4)
     comparisons = compare(table, table.results[0], table.results[1:], options)

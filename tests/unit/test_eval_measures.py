@@ -7,6 +7,7 @@ import re
 import pytest
 
 from seal_ir.errors import UsageError
+from seal_ir.eval.answer_measures import answer_measure
 from seal_ir.eval.measures import (
     aggregate,
     judged_values,
@@ -33,6 +34,9 @@ def test_notation_comes_back() -> None:
     assert [column.name for column in columns] == names
     assert [column.label for column in columns][:2] == ["accuracy@20", "Success@1"]
     assert [column.cutoff for column in columns][:2] == [20, None]
+    plain, credited = parse_measures(["EM", "KiltF1"])
+    assert (plain.label, plain.written) == ("EM", answer_measure("EM"))
+    assert (credited.label, credited.written) == ("KILT-F1", answer_measure("KiltF1"))
 
 
 @pytest.mark.parametrize(
@@ -68,34 +72,37 @@ def test_all_bad_names_are_told_together() -> None:
     )
 
 
+SHARE = "for the share of topics with an answer in the top k write"
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("Accuracy@5", "that is another measure in ir_measures.* write AnswerAccuracy@5$"),
-        ("Accuracy(rel=2)@5", "another measure in ir_measures"),
-        ("accuracy@20", "write AnswerAccuracy@20$"),
+        ("Accuracy@5", f"that is another measure in ir_measures; {SHARE} AnswerAccuracy@5$"),
+        ("Accuracy(rel=2)@5", "that is another measure in ir_measures; for"),
+        ("accuracy@20", f"{SHARE} AnswerAccuracy@20$"),
         ("AnswerAccuracy", "write AnswerAccuracy@k"),
         ("AnswerAccuracy@0", r"write AnswerAccuracy@k \(from 1\)$"),
         ("acc_05", "write AnswerAccuracy@5$"),
         ("hits@10", "hits@k is Success@10 here"),
         ("HIT_07", "hits@k is Success@7 here"),
         ("hits@0", r"hits@k is Success@k \(from 1\) here"),
-        ("gm_map", "this measure of trec_eval's cannot be computed here"),
+        ("gm_map", "this measure of trec_eval's cannot be computed here; leave it out$"),
         ("P_5x", "measure not found"),
         ("success.0", "cutoff is 0"),
         ("ndcg_cut.-1", "measure not found|invalid|problem"),
-        ("Success", "cutoff is missing"),
+        ("Success", "cutoff is missing$"),
         ("RR@1.5", "cutoff"),
         ("P@True", "cutoff is True"),
         ("P(rel=0)@5", "rel is 0"),
-        ("IPrec@7.5", "recall is 7.5; it must lie in 0 to 1"),
+        ("IPrec@1.5", "recall is 1.5; it must lie in 0 to 1$"),
         ("nDCG(gains={1:1.5})@1", "integer"),
         ("Rprec@3", "unsupported params"),
         ("", "multiple expressions"),
     ],
 )
 def test_names_that_are_refused(name: str, hint: str) -> None:
-    with pytest.raises(UsageError, match=hint):
+    with pytest.raises(UsageError, match=rf"^--measures: {re.escape(repr(name))}: .*\b(?:{hint})"):
         parse_measures([name])
 
 
