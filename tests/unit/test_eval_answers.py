@@ -128,8 +128,8 @@ def test_what_is_told_of_answers() -> None:
     common = dict.fromkeys("abc", 2)
     (told,) = Usable({}, {}, common, 300, []).warnings()
     assert told == (
-        "6 answers of 3 topics are a sign that most texts hold, and count as in DPR's evaluation: topics a, b,"
-        " c"
+        "6 answers of 3 topics are a sign that most texts hold, and count as in DPR's evaluation: topics a,"
+        " b, c"
     )
     assert Usable({}, {}, common, 301, []).warnings() == []
     assert len(Usable({}, {}, {"a": 1}, 20, []).warnings()) == 1  # 1 % of so few is less than one
