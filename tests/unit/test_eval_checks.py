@@ -110,10 +110,7 @@ def test_measures_that_look_deeper_than_the_run() -> None:
     assert told(sentinel.too_deep("w", {}, columns), "depth") == NONE
 
 
-QRELS = {
-    "1": {"a": 1, "x": 0, "y": 0, "b": 0},
-    "2": {"z": 1},
-}  # 2 of 5 are relevant; b is judged, c and d not
+QRELS = {"1": {"a": 1, "x": 0, "y": 0}, "2": {"z": 1}}  # half are relevant; of the run a alone is judged
 
 
 @pytest.mark.parametrize(
@@ -121,13 +118,13 @@ QRELS = {
     [
         (["P@1"], None, []),  # a of topic 1, nothing of topic 2: half
         (["P@1"], 0.51, ["w: 50.0 % of the top 1 of judged topics are judged, less than 51 %"]),
-        (["P@3", "nDCG@5"], 0.6, ["w: 50.0 % of the top 3 of judged topics are judged, less than 60 %"]),
-        (["P@3"], 0.5, []),
-        (["AP", "P@20"], 0.6, ["w: 50.0 % of the top 10 of judged topics are judged, less than 60 %"]),
+        (["P@3", "nDCG@5"], 0.6, ["w: 25.0 % of the top 3 of judged topics are judged, less than 60 %"]),
+        (["P@3"], 0.25, []),
+        (["AP", "P@20"], 0.6, ["w: 25.0 % of the top 10 of judged topics are judged, less than 60 %"]),
         (
             ["AnswerAccuracy@1", "P@3"],
             0.6,
-            ["w: 50.0 % of the top 3 of judged topics are judged, less than 60 %"],
+            ["w: 25.0 % of the top 3 of judged topics are judged, less than 60 %"],
         ),
         (["P@3"], 0.0, []),
     ],
@@ -188,12 +185,16 @@ def test_what_a_run_shows_before_it_is_measured() -> None:
         *("ranks", "missing-topics", "unknown-topics", "unknown-documents", "depth")
     ]
     assert found[0].text == "w: ranks are odd"
+    assert all(finding.text.startswith("w: ") for finding in found)
     assert asked == [{"b", "c"}]
     assert found[3].text.startswith("w: 1 of 2 documents are not in the index")
     found = sentinel.run_findings("w", retrieved, ["1", "2"], ["1", "2"], columns, None, are_all=False)
     assert [finding.kind for finding in found] == ["ranks", "missing-topics", "unknown-topics", "depth"]
     found = sentinel.run_findings("w", retrieved, ["1"], ["1"], columns, None, are_all=False)
     assert [finding.kind for finding in found] == ["ranks", "depth"]
+    found = sentinel.run_findings("w", retrieved, ["1"], ["1"], columns, None, are_all=True)
+    assert [finding.kind for finding in found] == ["ranks", "unknown-topics", "depth"]
+    assert all(finding.text.startswith("w: ") for finding in found)
 
 
 def test_findings_are_logged_as_they_are_and_refused(caplog: pytest.LogCaptureFixture) -> None:
