@@ -233,6 +233,7 @@ def test_the_most_like_question_and_of_these_the_first() -> None:
     ]
     (found,) = overlaps(topics, known)
     assert (found.qid, found.question, found.likeness, found.exact) == ("1", known[1], 1, False)
+    assert overlaps(topics, known, 1.0) == [found]  # the same words in another order
     (found,) = overlaps(topics[:1], [known[0], known[3]], 0.3)  # equally like
     assert found.question == known[0]
     assert found.likeness < 1
@@ -268,7 +269,7 @@ def test_training_questions_are_told_file_by_file(tmp_path: Path, caplog: pytest
 
 def test_the_nearest_of_several_is_the_example() -> None:
     asked = [
-        Query("1", "who wrote the novel of the year"),
+        Query("9", "who wrote the novel of the year"),
         Query("2", "who wrote the song"),
         Query("3", "zz"),
     ]
@@ -276,5 +277,5 @@ def test_the_nearest_of_several_is_the_example() -> None:
     (finding,) = training_findings(Path("t"), asked, known)
     assert finding.text == (
         "t: 2 of 3 topics are nearly training questions, such as 2 ('who wrote the song' and 'the song who"
-        " wrote'): topics 1, 2"
+        " wrote'): topics 9, 2"
     )
