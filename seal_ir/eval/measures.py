@@ -206,11 +206,11 @@ def _hint(name: str) -> str:
     """What to write instead of names that people use for accuracy@k and hits@k; `""` for others."""
     accuracy, hits = _ACCURACY.fullmatch(name), _HITS.fullmatch(name)
     if accuracy:
-        k = accuracy[1] if accuracy[1].strip("0") else "k (from 1)"
+        k = accuracy[1].lstrip("0") or "k (from 1)"
         other = "that is another measure in ir_measures; " if name.startswith("Accuracy") else ""
         return f"{other}for the share of topics with an answer in the top k write AnswerAccuracy@{k}"
     if hits and not name.startswith("Success@"):
-        return f"hits@k is Success@{hits[1]} here"
+        return f"hits@k is Success@{hits[1].lstrip('0') or 'k (from 1)'} here"
     return ""
 
 

@@ -11,13 +11,14 @@ from seal_ir.errors import InputError
 from seal_ir.eval import sentinel
 from seal_ir.eval.answer_measures import answer_values
 from seal_ir.eval.answers import Matching, first_ranks, holds_answer
+from seal_ir.eval.evidence import EvidenceMeasure, r_precision
 from seal_ir.eval.findings import Finding
 from seal_ir.eval.measures import Column, judged_values, need_qrels
 from seal_ir.eval.questions import Questions
 from seal_ir.eval.rankings import Coverage, Qrels, Rankings, cover
 from seal_ir.eval.systems import System, check_answers, read_system
 from seal_ir.eval.texts import Known, Texts, bodies_of
-from seal_ir.eval.ties import Ties, Values, left_open, orders, parted
+from seal_ir.eval.ties import Ends, Ties, Values, left_open, orders, orders_by_sets, parted
 from seal_ir.formats.io.files import named, shown
 
 
@@ -220,25 +221,38 @@ def _values_by_ties(
 ) -> Iterator[Finding]:
     """What equal scores leave open of the measures over judgements, and of answers that need evidence."""
     qrels = questions.qrels or {}
-    both = {
-        qid: found
-        for qid, ties in system.retrieved.ties.items()
-        if qid in qrels and (found := orders(system.rankings[qid], ties, qrels[qid]))
-    }
-    topics = [qid for qid in questions.topics if qid in both]
-    some = replace(questions, topics=topics, qrels={qid: qrels[qid] for qid in both})
-    judged = [column for column in columns if (column.judged or column.by_sets) and both]
-    ends = [
-        replace(system.retrieved, rankings={qid: found[end] for qid, found in both.items()}) for end in (0, 1)
-    ]
-    best, worst = (
-        {
-            column.name: values[column.name] | _values(column, some, system._replace(retrieved=retrieved))
-            for column in judged
-        }
-        for retrieved in ends
-    )
-    return left_open(named(path), judged, best, worst)
+    best: Values = {}
+    worst: Values = {}
+    all_ends: dict[EvidenceMeasure | None, dict[str, Ends]] = {}
+    for column in columns:
+        if not (column.judged or column.by_sets):
+            continue
+        measure = column.evidence or (r_precision if column.by_sets else None)
+        if measure not in all_ends:
+            all_ends[measure] = _ends(measure, questions, system)
+        ends = all_ends[measure]
+        topics = [qid for qid in questions.topics if qid in ends]
+        some = replace(questions, topics=topics, qrels={qid: qrels[qid] for qid in ends})
+        for found, end in ((best, 0), (worst, 1)) if ends else ():
+            retrieved = replace(system.retrieved, rankings={qid: both[end] for qid, both in ends.items()})
+            ours = _values(column, some, system._replace(retrieved=retrieved))
+            found[column.name] = values[column.name] | ours
+    return left_open(named(path), columns, best, worst)
+
+
+def _ends(measure: EvidenceMeasure | None, questions: Questions, system: System) -> dict[str, Ends]:
+    """The rankings on which a measure of KILT's, or any over grades, is greatest and least, by judged topic.
+
+    Topics where ties leave nothing open are left out.
+    """
+    qrels, sets = questions.qrels or {}, questions.evidence or {}
+    found: dict[str, Ends | None] = {}
+    for qid, ties in system.retrieved.ties.items():
+        if qid in qrels and measure is None:
+            found[qid] = orders(system.rankings[qid], ties, qrels[qid])
+        elif qid in qrels and measure is not None:
+            found[qid] = orders_by_sets(system.rankings[qid], ties, sets[qid], measure)
+    return {qid: ends for qid, ends in found.items() if ends is not None}
 
 
 def _values(column: Column, questions: Questions, system: System) -> dict[str, float]:

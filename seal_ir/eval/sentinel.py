@@ -174,7 +174,7 @@ def _meet_in_part(one: Collection[str], other: Collection[str]) -> bool:
     """Whether each has some that the other lacks, and less than 70 % of the smaller are in both."""
     n_both = len(set(one) & set(other))
     smaller = min(len(one), len(other))
-    return n_both < smaller and n_both < _LEAST_IN_BOTH * smaller
+    return n_both < _LEAST_IN_BOTH * smaller
 
 
 def run_findings(

@@ -36,7 +36,7 @@ def index_passages(directory: Path) -> Passages:
     Raises:
         IndexDirError: no index there, or a damaged one.
     """
-    index = Index(directory, check="bytes")
+    index = Index(directory)
 
     def bodies(docids: Iterable[str]) -> dict[str, str]:
         found = [number for docid in docids if (number := index.number(docid)) is not None]

@@ -30,6 +30,11 @@ KILT = "".join(
     f'{{"id": "{qid}", "output": [{{"provenance": [{{"wikipedia_id": "{page}"}}]}}]}}\n'
     for qid, page in (("1", "d1"), ("2", "d2"), ("3", "d3#0"), ("4", "d5"))
 )
+# Topic 4 has two sets of pages: ties of pages that are all relevant leave it open which set is whole first.
+TWO_SETS = KILT.replace(
+    '[{"wikipedia_id": "d5"}]}',
+    '[{"wikipedia_id": "d5"}, {"wikipedia_id": "d2"}]}, {"provenance": [{"wikipedia_id": "d4"}]}',
+)
 OTHERS = "".join(
     f'{{"id": "{qid}", "question": "?", "ctxs": [{{"id": "x{qid}", "text": "{text}", "score": 1}},'
     f' {{"id": "y{qid}", "text": "else", "score": 1}}]}}\n'
@@ -110,6 +115,13 @@ CASES = [
         "run.trec: equal scores of 1 topics leave open KiltRprec (0.7500 to 1.0000), KiltEM (0.5000 to"
         " 0.7500); they are",
         {"run": ("d5 1 3 t\n4 Q0 d4 2 2", "d5 1 2 t\n4 Q0 d4 2 2"), "qrels": ("", KILT)},
+        *("--predictions", "predictions", "--measures", "KiltRprec", "EM", "KiltEM"),
+    ),
+    case(
+        "ties",
+        "run.trec: equal scores of 1 topics leave open KiltRprec (0.8750 to 1.0000), KiltEM (0.5000 to"
+        " 0.7500); they are",
+        {"run": ("d5 1 3 t\n4 Q0 d4 2 2", "d5 1 2 t\n4 Q0 d4 2 2"), "qrels": ("", TWO_SETS)},
         *("--predictions", "predictions", "--measures", "KiltRprec", "EM", "KiltEM"),
     ),
     case(

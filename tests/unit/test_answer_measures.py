@@ -55,6 +55,7 @@ def test_normalised_as_squad_does(text: str, expected: str) -> None:
         ("Paris", "Paris", (1, 1, 1)),  # one string is one answer
         ("Rome", ["Paris"], (0, 0, 0)),
         ("", ["Paris"], (0, 0, 0)),
+        ("", ["the"], (0, 0, 0)),  # nothing is no answer, though it is equal, normalised
         (" \n", [""], (0, 0, 0)),
         ("Paris", [], (0, 0, 0)),
         ("the", ["a"], (0, 1, 0)),  # both nothing, normalised: equal, and without a word in common
@@ -92,7 +93,10 @@ def test_rouge_l_of_sentences_longer_than_the_stack() -> None:
     limit = sys.getrecursionlimit()
     words = " ".join(str(i) for i in range(limit // 2 + 50))
     other = " ".join(str(-i - 1) for i in range(limit // 2 + 50))
-    assert rouge_l(f"0 {other}", [f"{words} 0"]) > 0
+    n = limit // 2 + 50
+    assert rouge_l(f"0 {other}", [words]) == pytest.approx(
+        2 / (2 * n + 1), rel=1e-4
+    )  # both walked to their 0
     assert sys.getrecursionlimit() == limit
 
 
@@ -137,6 +141,7 @@ def test_values_of_topics() -> None:
     )
     rankings = {"1": ["p", "q"], "2": ["p", "z", "q"], "3": ["p"], "6": ["p"]}
     evidence = {"1": [["q", "p"]], "2": [["p", "q"]], "6": [["p"]]}  # 3 is not judged
+    predictions["4"], evidence["4"] = "x", [["p"]]  # and of 4 nothing was found
     assert answer_values(credited, predictions, golds, topics, rankings, evidence) == dict(
         zip(topics, [1, 0, 0, 0, 0, 0, 0], strict=True)
     )

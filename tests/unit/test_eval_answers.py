@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from seal_ir.errors import InputError
-from seal_ir.eval.answers import REGEX, TOKENS, Matching, first_ranks, holds_answer, token_text, usable
+from seal_ir.eval.answers import (
+    REGEX,
+    TOKENS,
+    Matching,
+    Usable,
+    first_ranks,
+    holds_answer,
+    token_text,
+    usable,
+)
 from seal_ir.eval.texts import collection_texts
 from seal_ir.formats.runs.trec import read_qrels
 from seal_ir.formats.topics.answers import read_answers
@@ -55,8 +64,11 @@ def test_b6_answers_that_are_regular_expressions() -> None:
     answer, body = r"(18th|19th) of May,? 190\d", "He died on the 18th of may 1904."
     assert holds_answer(body, [answer], REGEX)
     assert not holds_answer(body, [answer], TOKENS)
-    with pytest.raises(InputError, match=r"topic 't7': answer '\(19' is no regular expression .*--regex"):
+    message = r"^topic 't7': answer '\(19' is no regular expression \(.*\); mend it, or leave out --regex$"
+    with pytest.raises(InputError, match=message):
         first_ranks({}, {"t7": ["(19"]}, {}, REGEX)
+    with pytest.raises(InputError, match=message):
+        usable({"t7": ["x", "(19"]}, ["t7"], REGEX)
 
 
 @pytest.mark.parametrize("matching", [TOKENS, REGEX])
@@ -109,6 +121,20 @@ def test_usable_answers() -> None:
     ]
 
 
+def test_what_is_told_of_answers() -> None:
+    """One that is left out is; signs are from 1 % of the topics on."""
+    left_out = "1 answers of 1 topics match any text or none, and were left out: topics a"
+    assert Usable({}, {"a": 1}, {}, 300, []).warnings() == [left_out]
+    common = dict.fromkeys("abc", 2)
+    (told,) = Usable({}, {}, common, 300, []).warnings()
+    assert told == (
+        "6 answers of 3 topics are a sign that most texts hold, and count as in DPR's evaluation: topics a,"
+        " b, c"
+    )
+    assert Usable({}, {}, common, 301, []).warnings() == []
+    assert len(Usable({}, {}, {"a": 1}, 20, []).warnings()) == 1  # 1 % of so few is less than one
+
+
 INVISIBLE = ["", " ", "\t\n", "\u00a0", "\u200b", "\u00ad", "\ufeff", "\ue000", " \u200b\ufeff "]
 ANYTHING = [
     "zzz|",
@@ -123,6 +149,7 @@ ANYTHING = [
     r"\b",
     "^",
     "$",
+    "^$",
     "(?!zzz)",
     "(?i)",
     "()",
@@ -156,7 +183,7 @@ def test_i4_patterns_that_match_any_text_match_nothing_and_are_counted(answer: s
 
 
 @pytest.mark.parametrize(
-    "answer", [r"\d+", "a", "5", "(?=.*any)(?=.*text)", "no ?thing|text", r"19\d\d", r"\$5"]
+    "answer", [r"\d+", "a", "xx", "5", "(?=.*any)(?=.*text)", "no ?thing|text", r"19\d\d", r"\$5"]
 )
 def test_patterns_that_tell_texts_apart_are_kept(answer: str) -> None:
     assert usable({"t": [answer]}, ["t"], REGEX).answers == {"t": [answer]}

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from seal_ir.errors import UsageError
-from seal_ir.eval.comparisons import compare, figure_intervals, find_result, write_deltas
+from seal_ir.eval.comparisons import compare, figure_intervals, find_result, with_statistics, write_deltas
 from seal_ir.eval.measures import parse_measures
 from seal_ir.eval.questions import Questions
 from seal_ir.eval.rankings import Coverage
-from seal_ir.eval.significance import Resampling, holm, randomisation_p
+from seal_ir.eval.significance import Resampling, bootstrap_intervals, holm, randomisation_p
 from seal_ir.eval.table_formats import as_json, as_markdown, as_text
 from seal_ir.eval.tables import Result, Statistics, Table
 
@@ -66,8 +66,11 @@ def test_only_topics_for_which_both_are_defined_are_compared() -> None:
     assert (found.n, found.delta, found.wins, found.ties) == (2, 0.5, 1, 1)
     assert figure_intervals(table) == [{}, {}]  # a mean that is no number has no interval
     lone = table_of({"base": [nan], "other": [1.0]})
-    with pytest.raises(UsageError, match="RR: other and base have no topic for which both are defined"):
+    with pytest.raises(UsageError) as told:
         compare(lone, lone.results[0], lone.results[1:])
+    assert str(told.value) == (
+        "RR: other and base have no topic for which both are defined; leave the measure out"
+    )
 
 
 def test_figures_that_are_sums_have_intervals_of_sums() -> None:
@@ -85,14 +88,51 @@ def test_a_result_is_found_by_its_name_or_path() -> None:
         find_result(table, "bad")
 
 
-def with_statistics(table: Table) -> Table:
+@pytest.fixture
+def many() -> Table:
+    """Two systems on so many topics that p values are drawn, with a part of all topics and one of some."""
+    draw = np.random.default_rng(3)
+    base, other = draw.random(300), draw.random(300)
+    whole, some = table_of({"base": base, "other": other}), table_of({"base": base[:50], "other": other[:50]})
+    return replace(whole, parts=(whole, some))
+
+
+def test_statistics_are_drawn_as_the_options_say(many: Table) -> None:
+    options = Resampling(permutations=200, resamples=300, seed=4, level=0.5)
+    base, other = many.results
+    found = with_statistics(many, options, base, [other])
+    assert found.statistics is not None
+    (comparison,) = found.statistics.comparisons
+    differences = np.array([other.values["RR"][qid] - base.values["RR"][qid] for qid in base.values["RR"]])
+    assert comparison.p == randomisation_p(differences, options) != randomisation_p(differences)
+    assert comparison.interval == pytest.approx(bootstrap_intervals(differences[:, None], options)[0])
+    assert found.statistics.options == options
+    assert found.statistics.intervals == figure_intervals(many, options) != figure_intervals(many)
+    for part, before in zip(found.parts, many.parts, strict=True):  # intervals of parts, no comparisons
+        assert part.statistics == Statistics(options, figure_intervals(before, options), ())
+    alone = with_statistics(many, options).statistics
+    assert alone == Statistics(options, figure_intervals(many, options), ())
+
+
+def test_systems_of_other_topics_have_intervals_of_their_own() -> None:
+    table = table_of({**VALUES, "less": [0.5, 0.25, 0.0, 0.75]})
+    base, good, _, less = table.results
+    found = compare(table, base, [good, less, good])
+    assert [comparison.n for comparison in found] == [6, 4, 6]
+    differences = [np.array(values) for values in (VALUES["good"], [*less.values["RR"].values()])]
+    for comparison, values in zip(found, [*differences, differences[0]], strict=True):
+        series = values - np.array(VALUES["base"][: len(values)])
+        assert comparison.interval == pytest.approx(bootstrap_intervals(series[:, None])[0])
+
+
+def compared(table: Table) -> Table:
     options = Resampling(seed=4)
     comparisons = compare(table, table.results[0], table.results[1:], options)
     return replace(table, statistics=Statistics(options, figure_intervals(table, options), comparisons))
 
 
 def test_tables_show_comparisons() -> None:
-    table = with_statistics(table_of(VALUES))
+    table = compared(table_of(VALUES))
     text = as_text(table).splitlines()
     head = next(line for line in text if line.startswith("measure"))
     assert head.split()[-4:] == ["p", "p", "(Holm)", "w/t/l"]
@@ -111,7 +151,7 @@ def test_tables_show_comparisons() -> None:
 
 
 def test_json_has_intervals_and_comparisons() -> None:
-    table = with_statistics(table_of(VALUES))
+    table = compared(table_of(VALUES))
     value = json.loads(as_json(table))
     assert value["statistics"] == {"permutations": 10_000, "resamples": 10_000, "level": 0.95, "seed": 4}
     lo, hi = value["rows"][1]["ci"]

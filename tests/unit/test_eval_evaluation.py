@@ -292,7 +292,7 @@ def test_coverage_is_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "questions", "options", "message"),
     [
-        ([], Questions("t", ["1"]), EvalOptions(), "no measures"),
+        ([], Questions("t", ["1"]), EvalOptions(), "^no measures; name some, such as Success@1 or AnswerAcc"),
         (["P@1"], Questions("t", ["1"]), EvalOptions(), "P@1 needs judgements"),
         (["AnswerAccuracy@1"], Questions("t", ["1"]), EvalOptions(), "needs answers"),
         (["AnswerAccuracy@1"], Questions("t", ["1"], {"1": ["x"]}), EvalOptions(), "needs the passages"),

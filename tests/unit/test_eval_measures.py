@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from seal_ir.errors import UsageError
-from seal_ir.eval.measures import aggregate, judged_values, parse_measures
+from seal_ir.eval.answer_measures import answer_measure
+from seal_ir.eval.measures import (
+    aggregate,
+    judged_values,
+    need_answers,
+    need_passages,
+    need_qrels,
+    parse_measures,
+)
 
 
 def values(name: str, qrels: dict[str, dict[str, int]], rankings: dict[str, list[str]]) -> dict[str, float]:
@@ -24,43 +34,75 @@ def test_notation_comes_back() -> None:
     assert [column.name for column in columns] == names
     assert [column.label for column in columns][:2] == ["accuracy@20", "Success@1"]
     assert [column.cutoff for column in columns][:2] == [20, None]
+    plain, credited = parse_measures(["EM", "KiltF1"])
+    assert (plain.label, plain.written) == ("EM", answer_measure("EM"))
+    assert (credited.label, credited.written) == ("KILT-F1", answer_measure("KiltF1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "judged", "by_sets", "ranked", "depth", "needs"),
+    [
+        ("AP", True, False, True, 0, "qrels"),
+        ("nDCG@10", True, False, True, 10, "qrels"),
+        ("IPrec@0.1", True, False, True, 0, "qrels"),
+        ("AnswerAccuracy@20", False, False, True, 20, "answers passages"),
+        ("KiltRprec", True, True, True, 0, "qrels"),
+        ("KiltP@5", True, True, True, 5, "qrels"),
+        ("F1", False, False, False, 0, "answers"),
+        ("KiltF1", False, True, True, 0, "answers qrels"),
+    ],
+)
+def test_what_a_measure_looks_at(
+    name: str, judged: bool, by_sets: bool, ranked: bool, depth: int, needs: str
+) -> None:
+    (column,) = columns = parse_measures([name])
+    assert (column.judged, column.by_sets, column.ranked, column.depth) == (judged, by_sets, ranked, depth)
+    needed = {"answers": need_answers, "passages": need_passages, "qrels": need_qrels}
+    assert [kind for kind, need in needed.items() if need(columns)] == needs.split()
+    assert [kind for kind, need in needed.items() if need([])] == []
 
 
 def test_all_bad_names_are_told_together() -> None:
     with pytest.raises(UsageError) as caught:
-        parse_measures(["Success@1", "Foo", "P@k", "nDCG@0"])
-    message = str(caught.value)
-    assert message.startswith("--measures: 'Foo': measure not found")
-    assert "'P@k': " in message
-    assert "'nDCG@0': cutoff is 0; it must be a whole number from 1" in message
-    assert "Success@1" not in message
+        parse_measures(["Success@1", "Foo", "P@k", "nDCG@0", "Foo"])
+    assert re.fullmatch(
+        r"--measures: 'Foo': measure not found: Foo; see https://ir-measur\.es for names;"
+        r" 'P@k': (?:(?!https).)+; 'nDCG@0': cutoff is 0; it must be a whole number from 1",
+        str(caught.value),
+    )
+
+
+SHARE = "for the share of topics with an answer in the top k write"
 
 
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("Accuracy@5", "that is another measure in ir_measures.* write AnswerAccuracy@5$"),
-        ("Accuracy(rel=2)@5", "another measure in ir_measures"),
-        ("accuracy@20", "write AnswerAccuracy@20$"),
+        ("Accuracy@5", f"that is another measure in ir_measures; {SHARE} AnswerAccuracy@5$"),
+        ("Accuracy(rel=2)@5", "that is another measure in ir_measures; for"),
+        ("accuracy@20", f"{SHARE} AnswerAccuracy@20$"),
         ("AnswerAccuracy", "write AnswerAccuracy@k"),
-        ("AnswerAccuracy@0", "write AnswerAccuracy@k"),
+        ("AnswerAccuracy@0", r"write AnswerAccuracy@k \(from 1\)$"),
+        ("acc_05", "write AnswerAccuracy@5$"),
         ("hits@10", "hits@k is Success@10 here"),
-        ("gm_map", "this measure of trec_eval's cannot be computed here"),
+        ("HIT_07", "hits@k is Success@7 here"),
+        ("hits@0", r"hits@k is Success@k \(from 1\) here"),
+        ("gm_map", "this measure of trec_eval's cannot be computed here; leave it out$"),
         ("P_5x", "measure not found"),
         ("success.0", "cutoff is 0"),
         ("ndcg_cut.-1", "measure not found|invalid|problem"),
-        ("Success", "cutoff is missing"),
+        ("Success", "cutoff is missing$"),
         ("RR@1.5", "cutoff"),
         ("P@True", "cutoff is True"),
         ("P(rel=0)@5", "rel is 0"),
-        ("IPrec@7.5", "recall is 7.5; it must lie in 0 to 1"),
+        ("IPrec@1.5", "recall is 1.5; it must lie in 0 to 1$"),
         ("nDCG(gains={1:1.5})@1", "integer"),
         ("Rprec@3", "unsupported params"),
         ("", "multiple expressions"),
     ],
 )
 def test_names_that_are_refused(name: str, hint: str) -> None:
-    with pytest.raises(UsageError, match=hint):
+    with pytest.raises(UsageError, match=rf"^--measures: {re.escape(repr(name))}: .*\b(?:{hint})"):
         parse_measures([name])
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from seal_ir.__main__ import COMMANDS
+from seal_ir.eval.findings import KINDS
 from seal_ir.server.options import parsed
 from tests.helpers import first_look, pages
 
@@ -32,6 +33,11 @@ def test_output_follows_what_is_run() -> None:
         shown = sum(block.told == ("output",) for block in pages.blocks(page))
         compared = sum(block.shown is not None and block.is_run for block in pages.blocks(page))
         assert shown == compared, page.name
+
+
+def test_every_kind_of_finding_is_in_the_page_of_eval() -> None:
+    page = (pages.ROOT / "docs" / "eval.md").read_text(encoding="utf-8")
+    assert [kind for kind in KINDS if f"| `{kind}` |" not in page] == []
 
 
 def test_every_command_has_a_page() -> None:
