@@ -23,6 +23,15 @@ REAL = {"slow", "compare"}  # folders of tests; their slow ones need the pretrai
 # No deadlines: a busy machine is no fault. `make test-fast` takes a fifth of the examples.
 hypothesis.settings.register_profile("full", deadline=None)
 hypothesis.settings.register_profile("fast", deadline=None, max_examples=20)
+# A mutant is killed by any example, the smallest is not looked for, and the same are tried each time.
+hypothesis.settings.register_profile(
+    "mutants",
+    deadline=None,
+    max_examples=20,
+    derandomize=True,
+    database=None,
+    phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
+)
 hypothesis.settings.load_profile("full")
 
 
