@@ -1,4 +1,4 @@
-"""Documents that a caller hands over: what is taken comes out whole, what is refused is named with its place."""
+"""Documents that a caller hands over: they come out whole, or are refused by their place."""
 
 from __future__ import annotations
 

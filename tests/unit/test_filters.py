@@ -277,7 +277,8 @@ WITH_OPERATORS = f"{WRITE}; OP is one of ==, !=, <, <=, >, >="
         ("year > 'a", f"No closing quotation; {WRITE}"),
         (
             "month > 5",
-            "no stored field 'month'; there are id, year, lang, open, score (--store, when indexing, adds others)",
+            "no stored field 'month'; there are id, year, lang, open, score"
+            " (--store, when indexing, adds others)",
         ),
         ("year > soon", "year is stored as int, and 'soon' is none"),
         ("year > 1 and year > 2.5", "year is stored as int, and '2.5' is none"),
