@@ -18,6 +18,7 @@ from seal_ir.errors import ArgumentError, IndexDirError, InputError, SealError, 
 from seal_ir.formats.collections.stored import stored_fields
 from seal_ir.index.builder import BuildOptions
 from seal_ir.index.conditions import FORM, condition, is_condition
+from seal_ir.index.filters import made_filter
 from seal_ir.index.indexer import SealIndexer
 from seal_ir.index.reader import Index
 from seal_ir.index.view import View
@@ -136,9 +137,30 @@ def test_what_is_no_filter_is_refused_in_a_line(
 def test_unknown_ids_may_be_skipped(tiny_index: Path) -> None:
     searcher = SealSearcher(tiny_index, tiny.generator())
     assert searcher.make_filter(["d1", "nowhere"], missing="skip").n_documents == 1
-    for option in ({"missing": "ignore"}, {"counts": "both"}):
-        with pytest.raises(UsageError, match="choose one of"):
-            searcher.make_filter(["d1"], **option)  # type: ignore[arg-type]
+    with pytest.raises(InputError) as error:
+        searcher.make_filter(["d1", "nowhere", "x", "d1"])
+    assert str(error.value) == (
+        f"{tiny_index}: has no document with the id 'nowhere', and so 2 of 3 ids of the filter; take them out"
+        ' of it (or make_filter with missing="skip")'
+    )
+    for name, choices in {"missing": "error, skip", "counts": "collection, filter"}.items():
+        for allowed in (["d1"], pc.field("id") == "d1"):
+            with pytest.raises(UsageError, match=f"^{name} is 'both'; choose one of {choices}$"):
+                searcher.make_filter(allowed, **{name: "both"})  # type: ignore[arg-type]
+
+
+def test_filters_of_ids_and_of_conditions_are_the_same(tiny_index: Path) -> None:
+    """And go with any opening of the same generation."""
+    index = Index(tiny_index)
+    for counts in ("collection", "filter"):
+        of_ids, of_condition = (
+            made_filter(index, allowed, counts)  # type: ignore[arg-type]
+            for allowed in (["d1", "d4"], (pc.field("id") == "d1") | (pc.field("id") == "d4"))
+        )
+        assert of_ids.view.n_tokens == of_condition.view.n_tokens
+        assert (of_ids.view.n_tokens < index.n_tokens) == (counts == "filter")
+        assert of_ids.view.counts == of_condition.view.counts == counts
+        assert of_ids.view_of(Index(tiny_index)) is of_ids.view
 
 
 def test_stopping_goes_by_the_counts_of_the_weights_or_not_at_all(tiny_index: Path, stubbed: Stubbed) -> None:

@@ -119,6 +119,11 @@ def test_what_a_commit_deleted_is_there_no_more_and_all_else_is(directory: Path)
     assert ids(directory) == ["d3#0", "d3#1", "d6", "d4"]
     (first, second) = check_files(directory).segments
     assert (first.n_live, second.n_live) == (3, 1)
+    was_deleted = Index(directory).was_deleted
+    assert [docid for docid in [*OLD, "none"] if was_deleted(docid)] == ["d1", "d2", "d4", "d5"]
+    with SealIndexer(directory) as writer:
+        writer.merge()
+    assert not any(map(Index(directory).was_deleted, OLD))
 
 
 def test_lists_of_deletions_of_segments_that_do_not_change_stay(directory: Path) -> None:
