@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -203,3 +204,16 @@ def test_what_a_newer_version_wrote_is_gone_after_a_commit(directory: Path) -> N
         writer.commit()
         assert writer.manifest.unknown == ()
         assert writer.manifest.version == read_manifest(directory).version == 5
+
+
+def test_a_merge_keeps_texts_that_the_tokenizer_loses(tmp_path: Path) -> None:
+    lower = json.loads(tiny.definition()) | {"normalizer": {"type": "Lowercase"}}
+    documents = [Document("a", "The Sea", "is DEEP"), Document("b", "", "the  sea"), Document("c", "", "Sea")]
+    with SealIndexer(tmp_path / "index", tiny.TextTokenizer(json.dumps(lower))) as writer:
+        writer.add(documents)
+        writer.commit()
+        writer.delete(["b"])
+        writer.merge()
+    index = Index(tmp_path / "index")
+    assert index.documents([0, 1]) == [documents[0], documents[2]]
+    assert [part.n_documents for part in check_files(tmp_path / "index").segments] == [2]
