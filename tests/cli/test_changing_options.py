@@ -100,7 +100,7 @@ def test_documents_are_read_as_the_index_keeps_them(
     assert [part.n_documents for part in index.manifest.segments] == [1, 1, 1, 1]
     found = index.documents(range(4))
     assert [document.further for document in found[1:]] == [(("tag", "x"),)] * 2 + [(("tag", "y"),)]
-    assert dict(index.stored_tables()[1].to_pylist()[0])["year"] == 5
+    assert list(index.stored_tables())[1].to_pylist()[0]["year"] == 5
     assert json.loads(index.raws([3])[0] or "") == RECORDS[1] | {"id": "b#0"}
     assert (
         call(main, *change, "--update", "--include-ids", tmp_path / "ids", "--duplicates", "last").code == 0
