@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from seal_ir.arrays import Symbols
-from seal_ir.errors import IndexDirError
+from seal_ir.errors import IndexDirError, one_line
 from seal_ir.formats.collections.passages import json_document
 from seal_ir.formats.io.jsonlines import parse_object
 from seal_ir.index.directory import REBUILD
@@ -52,7 +52,8 @@ def verify_index(
             _check_batch(index, numbers)
         except _FAULTS as error:
             raise IndexDirError(
-                f"{directory}: documents {numbers[0]} to {numbers[-1]} cannot be read ({error}); {REBUILD}"
+                f"{directory}: documents {numbers[0]} to {numbers[-1]} cannot be read ({one_line(error)});"
+                f" {REBUILD}"
             ) from error
     drawn = "all" if len(chosen) == total else f"{len(chosen):,} of {total:,}, seed {seed}"
     raws = ", and their raw records are theirs" if manifest.has_raw else ""

@@ -129,13 +129,19 @@ def damaged_numbers(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:128] + numbers[::-1].astype("<i8").tobytes())
 
 
+NO_NUMBERS = r"deleted\.\w+\.npy: damaged \(not numbers of 7 documents, ascending\); rebuild it"
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "absent": (lambda path: path.unlink(), "missing from the index"),
     "short": (lambda path: path.write_bytes(path.read_bytes()[:-8]), "damaged"),
-    "unsorted": (damaged_numbers, "not numbers of 7 documents, ascending"),
+    "unsorted": (damaged_numbers, NO_NUMBERS),
+    "twice": (lambda path: path.write_bytes(path.read_bytes()[:-8] + path.read_bytes()[-16:-8]), NO_NUMBERS),
     "too large": (
         lambda path: path.write_bytes(path.read_bytes()[:-8] + np.array([7], "<i8").tobytes()),
-        "not numbers of 7 documents, ascending",
+        NO_NUMBERS,
+    ),
+    "negative": (
+        lambda path: path.write_bytes(path.read_bytes()[:-16] + np.array([-1, 3], "<i8").tobytes()),
+        NO_NUMBERS,
     ),
     "others": (
         lambda path: path.write_bytes(path.read_bytes()[:-8] + np.array([4], "<i8").tobytes()),

@@ -17,7 +17,8 @@ from seal_ir.config import PRESETS
 from seal_ir.errors import ArgumentError, IndexDirError, InputError, SealError, UsageError
 from seal_ir.formats.collections.stored import stored_fields
 from seal_ir.index.builder import BuildOptions
-from seal_ir.index.conditions import condition
+from seal_ir.index.conditions import FORM, condition, is_condition
+from seal_ir.index.filters import made_filter
 from seal_ir.index.indexer import SealIndexer
 from seal_ir.index.reader import Index
 from seal_ir.index.view import View
@@ -136,9 +137,30 @@ def test_what_is_no_filter_is_refused_in_a_line(
 def test_unknown_ids_may_be_skipped(tiny_index: Path) -> None:
     searcher = SealSearcher(tiny_index, tiny.generator())
     assert searcher.make_filter(["d1", "nowhere"], missing="skip").n_documents == 1
-    for option in ({"missing": "ignore"}, {"counts": "both"}):
-        with pytest.raises(UsageError, match="choose one of"):
-            searcher.make_filter(["d1"], **option)  # type: ignore[arg-type]
+    with pytest.raises(InputError) as error:
+        searcher.make_filter(["d1", "nowhere", "x", "d1"])
+    assert str(error.value) == (
+        f"{tiny_index}: has no document with the id 'nowhere', and so 2 of 3 ids of the filter; take them out"
+        ' of it (or make_filter with missing="skip")'
+    )
+    for name, choices in {"missing": "error, skip", "counts": "collection, filter"}.items():
+        for allowed in (["d1"], pc.field("id") == "d1"):
+            with pytest.raises(UsageError, match=f"^{name} is 'both'; choose one of {choices}$"):
+                searcher.make_filter(allowed, **{name: "both"})  # type: ignore[arg-type]
+
+
+def test_filters_of_ids_and_of_conditions_are_the_same(tiny_index: Path) -> None:
+    """And go with any opening of the same generation."""
+    index = Index(tiny_index)
+    for counts in ("collection", "filter"):
+        of_ids, of_condition = (
+            made_filter(index, allowed, counts)  # type: ignore[arg-type]
+            for allowed in (["d1", "d4"], (pc.field("id") == "d1") | (pc.field("id") == "d4"))
+        )
+        assert of_ids.view.n_tokens == of_condition.view.n_tokens
+        assert (of_ids.view.n_tokens < index.n_tokens) == (counts == "filter")
+        assert of_ids.view.counts == of_condition.view.counts == counts
+        assert of_ids.view_of(Index(tiny_index)) is of_ids.view
 
 
 def test_stopping_goes_by_the_counts_of_the_weights_or_not_at_all(tiny_index: Path, stubbed: Stubbed) -> None:
@@ -258,28 +280,49 @@ def test_fields_that_cannot_be_stored(store: list[str], told: str) -> None:
         BuildOptions(store=tuple(store))
 
 
+WRITE = f"write {FORM}"
+WITH_OPERATORS = f"{WRITE}; OP is one of ==, !=, <, <=, >, >="
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("year >", "write FIELD OP VALUE"),
-        ("", "write FIELD OP VALUE"),
-        ("year > 1 or year < 5", "write FIELD OP VALUE"),
-        ("year > 1 and", "write FIELD OP VALUE"),
-        ("year > 1 and lang", "write FIELD OP VALUE"),
-        ("year = 5", "OP is one of ==, !=, <, <=, >, >="),
-        ("year > 'a", "No closing quotation"),
-        ("month > 5", "no stored field 'month'; there are id, year, lang, open, score"),
+        ("year >", WITH_OPERATORS),
+        ("year", WITH_OPERATORS),
+        ("", WRITE),
+        ("year > 1 or year < 5", WRITE),
+        ("year > 1 and", WRITE),
+        ("year > 1 and lang", WITH_OPERATORS),
+        ("year > 1 and year < 5 or year < 7", WRITE),
+        ("year = 5", WITH_OPERATORS),
+        ("year 5 >", WITH_OPERATORS),
+        ("year > 'a", f"No closing quotation; {WRITE}"),
+        (
+            "month > 5",
+            "no stored field 'month'; there are id, year, lang, open, score"
+            " (--store, when indexing, adds others)",
+        ),
         ("year > soon", "year is stored as int, and 'soon' is none"),
+        ("year > 1 and year > 2.5", "year is stored as int, and '2.5' is none"),
         ("score > high", "score is stored as float, and 'high' is none"),
         ("open == yes", "open is true or false, and not 'yes'"),
-        ("__import__('os') == 1", "no stored field '__import__"),
+        (
+            "__import__('os') == 1",
+            "no stored field '__import__(os)'; there are id, year, lang, open, score"
+            " (--store, when indexing, adds others)",
+        ),
     ],
 )
 def test_what_is_no_condition(text: str, told: str) -> None:
     types = {"year": "int", "lang": "string", "open": "bool", "score": "float"}
-    with pytest.raises(UsageError, match=told) as raised:
+    with pytest.raises(UsageError) as raised:
         condition(text, types)
-    assert "\n" not in str(raised.value)
+    assert str(raised.value) == f"condition {text!r}: {told}"
+
+
+def test_a_condition_is_told_from_the_name_of_a_file() -> None:
+    assert all(map(is_condition, ("year > 5", "id == ids.txt", "lang != 'x y'", "year >= 1 and year <= 2")))
+    assert not any(map(is_condition, ("ids.txt", "a=b", "year>5", "ids and others", "", "-")))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.errors import UsageError
+from seal_ir.errors import InputError, UsageError
 from seal_ir.formats.io.resolve import Places
 from seal_ir.index.directory import WORKING
 from seal_ir.index.manifest import MANIFEST, read_manifest
@@ -56,8 +56,17 @@ def test_leftovers_do_not_block_whatever_they_are(directory: Path, name: str, ki
     assert (directory.parent / "elsewhere" / "precious").exists()
 
 
+def test_a_build_that_fails_clears_what_interrupted_ones_left(tmp_path: Path) -> None:
+    (tmp_path / "segment-000007-0123456789ab").mkdir()
+    (tmp_path / "tokenizer.01234567.json").touch()
+    with pytest.raises(InputError, match="no documents"):
+        tiny.build(tmp_path, [])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_interrupted_first_build_of_an_earlier_version(tmp_path: Path) -> None:
     shutil.copytree(FROZEN, tmp_path / ".index.building")
+    (tmp_path / ".index.building" / "temporary-segment-000001").mkdir()
     (tmp_path / ".index.lock").touch()
     assert "index: incomplete, its first build was interrupted; run the same" in refused(tmp_path / "index")
     tiny.build(tmp_path / "index", NEW)

@@ -7,18 +7,24 @@ import os
 import random
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from seal_ir.arrays import Symbols
 from seal_ir.errors import IndexDirError, ModelError
 from seal_ir.formats.collections.collection import Collection
+from seal_ir.index import verify
+from seal_ir.index.engine import Occurrences
 from seal_ir.index.manifest import describe_files
 from seal_ir.index.reader import Index
 from seal_ir.index.stats import as_table, statistics
 from seal_ir.index.verify import verify_index
+from seal_ir.records import Document
 from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer
 from seal_ir.text.tokenizer import TextTokenizer
 from tests.helpers import tiny
@@ -119,20 +125,86 @@ def test_files_that_do_not_belong_together(directory: Path, spoil, told: str) ->
     assert "rebuild it with python -m seal_ir.index" in str(error.value)
 
 
-def test_an_engine_whose_answers_differ(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    find = Index.find
-    monkeypatch.setattr(Index, "find", lambda self, symbols: find(self, [*symbols[:-1], 3]))
-    with pytest.raises(IndexDirError, match="document 0: 'd1': its n-grams are not found where they stand"):
-        said(directory)
+def _other_number(index: Index, docid: str, number: int | None) -> int | None:
+    return 4 if docid == "d3#1" else number
 
 
-def test_faults_while_reading_are_told_in_one_line(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: Index, numbers: object) -> None:
-        raise RuntimeError("out of range")
+def _other_id(index: Index, numbers: list[int], documents: list[Document]) -> list[Document]:
+    return [d._replace(id="x") if d.id == "d3#1" else d for d in documents]
 
-    monkeypatch.setattr(Index, "streams", broken)
-    with pytest.raises(IndexDirError, match=r"documents 0 to 6 cannot be read \(out of range\); rebuild"):
-        said(directory)
+
+def _other_text(index: Index, numbers: list[int], documents: list[Document]) -> list[Document]:
+    return [d._replace(text=f"{d.text}!") if d.id == "d3#1" else d for d in documents]
+
+
+def _other_tokens(index: Index, numbers: list[int], streams: list[Symbols]) -> list[Symbols]:
+    return [symbols[:-1] if n == 3 else symbols for n, symbols in zip(numbers, streams, strict=True)]
+
+
+def _other_raw(index: Index, numbers: list[int], raws: list[str | None]) -> list[str | None]:
+    return ['{"id": "x", "contents": ""}' if n == 3 else raw for n, raw in zip(numbers, raws, strict=True)]
+
+
+def _no_record(index: Index, numbers: list[int], raws: list[str | None]) -> list[str | None]:
+    return ['{"id": "d3#1"}' if n == 3 else raw for n, raw in zip(numbers, raws, strict=True)]
+
+
+def _no_places(index: Index, keys: list[object], places: Occurrences) -> Occurrences:
+    return places if 3 not in places.documents else places._replace(ends=places.ends + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "told"),
+    [
+        ("number", _other_number, "its id does not lead back to it"),
+        ("documents", _other_id, "its id does not lead back to it"),
+        ("documents", _other_text, "'d3#1': its text does not give its tokens"),
+        ("streams", _other_tokens, "its stored tokens are not those of its FM-index"),
+        ("raws", _other_raw, "'d3#1': its raw record is another's"),
+        ("raws", _no_record, "'d3#1': its raw record is another's"),
+        ("locate", _no_places, "'d3#1': its n-grams are not found where they stand"),
+    ],
+)
+def test_one_answer_that_differs_is_found_and_told(
+    original: Path, monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[..., Any], told: str
+) -> None:
+    answer = getattr(Index, name)
+    monkeypatch.setattr(Index, name, lambda self, asked: change(self, asked, answer(self, asked)))
+    with pytest.raises(IndexDirError) as error:
+        said(original)
+    assert str(error.value) == (f"{original}: document 3: {told}; rebuild it with python -m seal_ir.index")
+
+
+def test_documents_are_drawn_by_the_seed_and_checked_in_batches(
+    original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[int]] = []
+    raws = Index.raws
+
+    def recorded(self: Index, numbers: list[int]) -> list[str | None]:
+        asked.append(list(numbers))
+        if broken and numbers[0] == 3:
+            raise RuntimeError("out\nof range")
+        return raws(self, numbers)
+
+    broken = False
+    monkeypatch.setattr(Index, "raws", recorded)
+    monkeypatch.setattr(verify, "_BATCH", 3)
+    for n_documents in (None, 7, 8):
+        said(original, n_documents=n_documents)
+        assert asked == [[0, 1, 2], [3, 4, 5], [6]]
+        asked.clear()
+    drawn = sorted(random.Random(0).sample(range(7), 4))
+    assert said(original, n_documents=4)[1].startswith("4 documents (4 of 7, seed 0): ")
+    assert said(original, n_documents=4, seed=5)[1].startswith("4 documents (4 of 7, seed 5): ")
+    assert asked[:2] == [drawn[:3], drawn[3:]]
+    assert asked[2:] != asked[:2]
+    broken = True
+    with pytest.raises(IndexDirError) as error:
+        said(original)
+    assert str(error.value) == (
+        f"{original}: documents 3 to 5 cannot be read (out of range); rebuild it with python -m seal_ir.index"
+    )
 
 
 @pytest.mark.slow
