@@ -17,7 +17,7 @@ from seal_ir.errors import InputError, TrainingError, UsageError
 from seal_ir.formats.io.disk import writing
 from seal_ir.lm.device import first_odd
 from seal_ir.lm.load import adapter_matrices, load_network
-from seal_ir.text.pretrained import ADAPTER_CONFIG, ModelFiles, base_of, find_model
+from seal_ir.text.pretrained import ADAPTER_CONFIG, ModelFiles, base_files
 
 TRAINED = "trained.safetensors"
 LESS = "train again with a lower --lr, a longer --warmup or a smaller --clip"
@@ -101,8 +101,7 @@ def load_trainable(files: ModelFiles, rank: int, *, half: bool) -> tuple[Any, An
 
 def base_model(files: ModelFiles) -> ModelFiles:
     """The model that an adapter is added to; any other model itself."""
-    base = base_of(files.folder) if files.folder else None
-    return files if base is None else find_model(base)
+    return (base_files(files.folder) if files.folder else None) or files
 
 
 def _with_adapter(network: Any, files: ModelFiles, rank: int) -> tuple[Any, Any]:
