@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from seal_ir.errors import InputError, TrainingError, UsageError
 from seal_ir.formats.io.disk import writing
+from seal_ir.formats.io.outputs import put_in_place
 from seal_ir.lm.device import first_odd
 from seal_ir.lm.load import adapter_matrices, load_network
 from seal_ir.text.pretrained import ADAPTER_CONFIG, ModelFiles, base_files
@@ -159,8 +160,12 @@ def save_tensors(
     temporary = path.with_name(f".{path.name}.tmp")
     with writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        save_file({name: value.detach().contiguous() for name, value in tensors.items()}, temporary, metadata)
-        temporary.replace(path)
+        try:
+            values = {name: value.detach().contiguous() for name, value in tensors.items()}
+            save_file(values, temporary, metadata)
+            put_in_place(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def check_trained(tensors: Iterable[tuple[str, torch.Tensor]], folder: Path) -> None:
