@@ -288,7 +288,7 @@ def test_a_published_index_that_is_damaged(
     next(spoiled.glob("segment-*/fm.bin")).write_bytes(b"spoiled")
     server.content = archive(tmp_path / "b.tar", lambda tar: tar.add(spoiled, "."), "w").read_bytes()
     entry = replace(registered(published)[0], download=server.of("/file"))
-    with pytest.raises(IndexDirError, match=r"fm\.bin"):
+    with pytest.raises(IndexDirError, match=r"^http\S+/file: segment-\S+/fm\.bin: .*; nothing was kept$"):
         downloaded(entry, agreed=True)
     assert list((published.cache / "indexes").iterdir()) == []
 
