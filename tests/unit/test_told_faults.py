@@ -64,7 +64,8 @@ def test_options_that_do_not_go_together(
 ) -> None:
     names = {"out": world / "out", "kilt": world / "kilt.jsonl"}
     assert_fault(call(main, *(option.format(**names) for option in options)), code, told)
-    assert not (world / "out").exists()
+    assert not list(world.rglob("part-*"))
+    assert not (world / "out" / "checkpoints").exists()
 
 
 def test_settings_of_a_fusion_that_does_not_exist(call: Runner, world: Path, tiny_index: Path) -> None:
@@ -161,7 +162,10 @@ def a_place_for_lucene_that_holds_something(folder: Path) -> object:
         (text_after_an_array, InputError, r"a.json:2: .*text after the array's end"),
         (questions_of_another_form, InputError, 'it needs strings "QuestionId" and "Question"'),
         (a_label_that_is_no_id, InputError, "p.oth: label 0 "),
-        (an_encoder_of_questions, ModelError, "x: encodes questions, for --query-encoder"),
+        pytest.param(
+            *(an_encoder_of_questions, ModelError, "x: encodes questions, for --query-encoder"),
+            marks=pytest.mark.slow,
+        ),
         (a_device_of_shapes_only, UsageError, "device 'meta' "),
         (an_adapter_that_is_no_plain_lora, ModelError, "use_dora is True; only plain LoRA can be loaded"),
         (adapters_of_two_sizes, ModelError, "r is 4, in .* it is 2"),
