@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from seal_ir.command import CommandParser, run
-from seal_ir.errors import UsageError
+from seal_ir.errors import IndexDirError, UsageError
 from seal_ir.formats.io import published
 from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.resolve import Places
@@ -32,9 +32,16 @@ def downloaded(entry: IndexEntry, agreed: bool) -> Path:
         return entry.directory
     if entry.published is None:
         raise UsageError(f"index {entry.name!r} is not published; build it with: {entry.build}")
-    return published.downloaded(
-        entry.published, (MANIFEST,), lambda folder: Index(folder, check="bytes"), agreed
-    )
+    url = entry.published.download.url
+
+    def check(folder: Path) -> None:
+        try:
+            Index(folder, check="bytes")
+        except IndexDirError as error:
+            told = str(error).replace(f"{folder}/", "")  # where it was unpacked is gone
+            raise IndexDirError(f"{url}: {told}; nothing was kept") from error
+
+    return published.downloaded(entry.published, (MANIFEST,), check, agreed)
 
 
 def main(arguments: list[str]) -> int:

@@ -36,6 +36,7 @@ from seal_ir.text.pretrained import (
     CACHE_ADVICE,
     ModelFiles,
     adapter_config,
+    base_files,
     base_of,
     explain_failure,
     find_model,
@@ -83,7 +84,10 @@ def load_model(name: str, device: str | None = None, dtype: str | None = None) -
     description = load_description(files) or TEMPLATES[family]
     if description.family != family:
         raise ModelError(f"{files.source}: seal.json says {description.family}, the model is {family}")
-    return network, wire(network, tokenizer, description)
+    try:
+        return network, wire(network, tokenizer, description)
+    except ModelError as error:
+        raise ModelError(f"{files.source}: {error}") from error
 
 
 def load_network(files: ModelFiles, dtype: torch.dtype) -> Any:
@@ -92,11 +96,12 @@ def load_network(files: ModelFiles, dtype: torch.dtype) -> Any:
     Raises:
         ModelError: it cannot be loaded, or a weight is no finite number.
     """
-    base = base_of(files.folder) if files.folder else None
-    if base is not None and files.folder is not None:
-        found = find_model(base)
+    found = base_files(files.folder) if files.folder else None
+    if found is not None and files.folder is not None:
         if found.folder is not None and base_of(found.folder) is not None:
-            raise ModelError(f"{files.folder}: its base model {base} is an adapter itself; merge that first")
+            raise ModelError(
+                f"{files.folder}: its base model {found.name} is an adapter itself; merge that first"
+            )
         network = load_network(found, torch.float32)
         _merge_adapter(network, files.folder)
         network = network.to(dtype)

@@ -15,6 +15,7 @@ from seal_ir.arguments import whole
 from seal_ir.arrays import Ints
 from seal_ir.errors import ArgumentError, ModelError
 from seal_ir.index.reader import Index
+from seal_ir.quoting.provenance import token_ids
 from seal_ir.text.symbols import FIRST_TOKEN
 from seal_ir.text.tokenizer import TextTokenizer
 
@@ -73,11 +74,11 @@ class FMIndexLogitsProcessor(LogitsProcessor):
             ArgumentError: an argument is no token or number, or there is no `eos_token_id`.
             ModelError: the tokenizer is another one than the index has.
         """
-        ends = [eos_token_id] if isinstance(eos_token_id, int) else list(eos_token_id)
-        self._ends = [whole(token, "eos_token_id", 0) for token in ends]
+        ends = [eos_token_id] if isinstance(eos_token_id, int) else eos_token_id
+        self._ends = token_ids(ends, "eos_token_id")
         if not self._ends:
             raise ArgumentError("eos_token_id holds no token; give at least one")
-        self._separators = [whole(token, "separators", 0) for token in separators]
+        self._separators = token_ids(separators, "separators")
         self._min_tokens = whole(min_tokens, "min_tokens", 1)
         self._end_anywhere = end_anywhere
         self._index = index

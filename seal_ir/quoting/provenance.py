@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from seal_ir.arguments import whole, wholes
+from seal_ir.arguments import items, whole, wholes
 from seal_ir.arrays import Symbols
 from seal_ir.errors import ArgumentError, shown
 from seal_ir.index.reader import Index
@@ -64,11 +64,15 @@ def quotes(
         n_sources: places to look up of each.
 
     Raises:
-        ArgumentError: a part of the text stands nowhere in the collection.
+        ArgumentError: a part of the text stands nowhere in the collection, or what is given holds no tokens.
     """
     n_sources = whole(n_sources, "n_sources", 1)
-    found = []
-    for span in _spans(wholes(list(tokens), "tokens").tolist(), set(ends), set(separators)):
+    found, known = [], index.tokenizer.n_vocabulary
+    given = wholes(tokens, "tokens").tolist()
+    for span in _spans(given, set(token_ids(ends, "ends")), set(token_ids(separators, "separators"))):
+        odd = next((token for token in span if not 0 <= token < known), None)
+        if odd is not None:
+            raise ArgumentError(f"tokens holds {odd}; those of {index.directory} are 0 to {known - 1}")
         ranges = index.find([token + FIRST_TOKEN for token in span])
         count = sum(hi - lo for lo, hi in ranges)
         text = index.tokenizer.decode(span)
@@ -80,6 +84,16 @@ def quotes(
         sources = tuple(_source(index, span, *index.locate_row(*row)) for row in rows[:n_sources])
         found.append(Quote(text.strip(), tuple(span), count, sources))
     return found
+
+
+def token_ids(values: Iterable[int], name: str) -> list[int]:
+    """Token ids, which may be a set.
+
+    Raises:
+        ArgumentError: one is no integer of at least 0, or `values` holds none one after the other.
+    """
+    given = list(values) if isinstance(values, set | frozenset) else items(values, name)
+    return [whole(token, name, 0) for token in given]
 
 
 def _spans(tokens: Sequence[int], ends: set[int], separators: set[int]) -> Iterator[list[int]]:

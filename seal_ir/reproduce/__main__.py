@@ -11,6 +11,7 @@ from seal_ir.command import CommandParser, add_threads, check_options, run
 from seal_ir.errors import SealError, UsageError
 from seal_ir.eval.significance import Resampling
 from seal_ir.formats.io.files import atomic_writer
+from seal_ir.formats.io.outputs import alone_in
 from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce import explained, plots, recorded, writing
 from seal_ir.reproduce.figures import Measured, check_questions, measure, write_topics
@@ -94,6 +95,15 @@ def main(arguments: list[str]) -> int:
     if args.reader:
         spec = with_reader(spec, args.reader, places.cache)
     plan = make_plan(spec, places.cache)
+    with alone_in(spec.folder, "making this table"):
+        return _make(args, spec, plan, options, is_part=is_part)
+
+
+def _make(
+    args: argparse.Namespace, spec: TableSpec, plan: Plan, options: Resampling, *, is_part: bool
+) -> int:
+    """Perform the plan, measure and write."""
+    places = Places.from_environment()
     for topics in plan.topics:
         write_topics(topics, places)
         check_questions(spec, topics, places)
@@ -141,14 +151,13 @@ def _write_keys(args: argparse.Namespace, spec: TableSpec, plan: Plan, places: P
 
 
 def _put(args: argparse.Namespace, spec: TableSpec, texts: Mapping[str, tuple[str, str]]) -> None:
-    """Suffix and text of each format: all as files, one on stdout, Markdown into the page."""
-    for name, (suffix, text) in texts.items():
+    """Suffix and text of each format: all as files, Markdown into the page, and then one on stdout."""
+    for suffix, text in texts.values():
         with atomic_writer(args.output / f"{spec.name}.{suffix}") as file:
             file.write(text)
-        if name == args.format:
-            sys.stdout.write(text)
     if args.into is not None:
         insert(args.into, spec.name, texts["markdown"][1])
+    sys.stdout.write(texts[args.format][1])
 
 
 def _nothing(args: argparse.Namespace, spec: TableSpec, plan: Plan) -> SealError:

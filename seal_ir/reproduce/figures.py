@@ -14,7 +14,7 @@ from seal_ir.eval.questions import Questions, find_sources, load_questions
 from seal_ir.eval.significance import Resampling
 from seal_ir.eval.tables import Comparison, Interval, Result, Table
 from seal_ir.eval.texts import searched_texts
-from seal_ir.formats.io.files import atomic_writer, is_file
+from seal_ir.formats.io.files import atomic_writer, is_file, shown
 from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.runs.others import has_texts
 from seal_ir.formats.topics.reading import read_topics
@@ -79,7 +79,7 @@ def write_topics(topics: Topics, places: Places) -> None:
         by_id = {query.id: query for query in queries}
         absent = [qid for qid in ids if qid not in by_id]
         if absent:
-            raise InputError(f"{topics.sample}: topic {absent[0]!r} is not one of {topics.source}")
+            raise InputError(f"{topics.sample}: topic {shown(absent[0])} is not one of {topics.source}")
         queries = [by_id[qid] for qid in dict.fromkeys(ids)]
     text = "".join(f"{query.id}\t{query.text.translate(_TO_BLANK)}\n" for query in queries)
     if not topics.file.is_file() or topics.file.read_text(encoding="utf-8") != text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seal_ir.errors import UsageError
+from seal_ir.formats.io.files import write_bytes
 from seal_ir.reproduce.costs import LABELS, index_gb, search_cost
 from seal_ir.reproduce.figures import Figure, Measured
 from seal_ir.reproduce.frontier import Found, find_frontiers
@@ -121,6 +123,9 @@ def draw(
 
     Returns:
         What was written.
+
+    Raises:
+        UsageError: the folder cannot be written.
     """
     import matplotlib as mpl
 
@@ -140,8 +145,11 @@ def draw(
             {"curve": _draw_lines, "scatter": _draw_marks, "bars": _draw_bars}[plot.kind](axes, plot.points)
         for suffix in suffixes:
             path = folder / f"{plot.name}{suffix}"
+            drawn = io.BytesIO()
             with mpl.rc_context({"svg.hashsalt": "seal-ir"}):
-                canvas.savefig(path, dpi=_DPI, metadata={"Date": None} if suffix == SVG else None)
+                date = {"Date": None} if suffix == SVG else None
+                canvas.savefig(drawn, format=suffix[1:], dpi=_DPI, metadata=date)
+            write_bytes(path, drawn.getvalue())
             written.append(path)
     return written
 

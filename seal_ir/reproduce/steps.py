@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from seal_ir.errors import SealError
+from seal_ir.errors import SealError, one_line
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.reproduce.plan import Plan, stale
 from seal_ir.reproduce.spec import Step, TableSpec
@@ -60,8 +60,8 @@ def _timings(spec: TableSpec) -> dict[str, float]:
         return {str(name): float(seconds) for name, seconds in load_json(path).items()}
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, AttributeError, TypeError) as error:
-        raise SealError(f"{path}: no timings ({error}); remove it") from error
+    except (OSError, ValueError, AttributeError, TypeError, OverflowError) as error:
+        raise SealError(f"{path}: no timings ({one_line(error)[:200]}); remove it") from error
 
 
 def _save_timings(spec: TableSpec, timings: dict[str, float]) -> None:

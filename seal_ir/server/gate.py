@@ -69,8 +69,9 @@ class Gate:
             raise UnauthorizedError(f"{told}; send it as X-API-Key: KEY, or Authorization: Bearer KEY")
 
     def _check_length(self, headers: Headers) -> None:
-        length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > self._max_body_bytes:
+        length = headers.get("content-length", "0").lstrip("0")
+        most = str(self._max_body_bytes)  # digits, as Python makes no number of thousands of them
+        if length.isdecimal() and (len(length), length) > (len(most), most):
             raise TooLargeError(_told(self._max_body_bytes))
 
 

@@ -23,6 +23,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     401: {"model": ErrorAnswer, "description": "The key is missing or wrong."},
     404: {"model": ErrorAnswer, "description": "There is no such index, document or route."},
     405: {"model": ErrorAnswer, "description": "The route is there for other methods."},
+    413: {"model": ErrorAnswer, "description": "The body is too large."},
     500: {"model": ErrorAnswer, "description": "The server failed."},
 }
 LATER: dict[int | str, dict[str, Any]] = {

@@ -11,7 +11,6 @@ from seal_ir.server.service import Service
 
 _REFUSED: dict[int | str, dict[str, Any]] = {
     409: {"model": ErrorAnswer, "description": "An id is there already, or another process writes."},
-    413: {"model": ErrorAnswer, "description": "The body is too large."},
 }
 
 

@@ -168,6 +168,22 @@ def base_of(folder: Path) -> str | None:
     return str(folder / name) if name.startswith(("./", "../")) else name
 
 
+def base_files(folder: Path) -> ModelFiles | None:
+    """The files of the base model of an adapter folder; None for other folders.
+
+    Raises:
+        ModelError: as `base_of` and `find_model`; names the adapter that asks for the base.
+        AbsentModelError: of these, where it can be downloaded.
+    """
+    base = base_of(folder)
+    try:
+        return None if base is None else find_model(base)
+    except AbsentModelError:
+        raise
+    except ModelError as error:
+        raise ModelError(f"{folder / ADAPTER_CONFIG}: the base model cannot be had: {error}") from error
+
+
 def adapter_config(folder: Path) -> dict[str, Any]:
     """What peft wrote of an adapter.
 
@@ -202,14 +218,16 @@ def tokenizer_definition(files: ModelFiles) -> str:
     """
     files = _with_tokenizer(files)
     path = _tokenizer_file(files)
-    return _made_definition(files) if path is None else path.read_text(encoding="utf-8")
+    try:
+        return _made_definition(files) if path is None else path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path}: the tokenizer cannot be read ({error})") from error
 
 
 def _with_tokenizer(files: ModelFiles) -> ModelFiles:
     if files.folder is None or (files.folder / "tokenizer.json").is_file():
         return files
-    base = base_of(files.folder)
-    return files if base is None else find_model(base)
+    return base_files(files.folder) or files
 
 
 def _tokenizer_file(files: ModelFiles) -> Path | None:

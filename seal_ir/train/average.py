@@ -23,6 +23,7 @@ from seal_ir.text.pretrained import (
     ADAPTER_CONFIG,
     ModelFiles,
     adapter_config,
+    base_files,
     base_of,
     find_model,
     load_description,
@@ -123,7 +124,8 @@ def _check_alike(first: Path, other: Path) -> None:
 
 
 def _base(folder: Path) -> str:
-    return find_model(base_of(folder) or "").source
+    files = base_files(folder)
+    return "" if files is None else files.source
 
 
 def _check_tokenizers(found: Sequence[ModelFiles]) -> None:

@@ -17,7 +17,8 @@ from pathlib import Path
 from random import Random
 
 from tests.fuzz.contract import SECONDS
-from tests.fuzz.readers import READERS, Reader
+from tests.fuzz.reader import Reader
+from tests.fuzz.readers import READERS
 from tests.fuzz.runs import faults, named, prepared, save
 
 

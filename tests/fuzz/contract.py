@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Literal, NoReturn
 
 from seal_ir.errors import SealError
-from tests.fuzz.readers import Reader
+from tests.fuzz.reader import Reader
 
 Outcome = Literal["read", "refused"]
 SECONDS = 10.0  # a file of a few KB is read in milliseconds

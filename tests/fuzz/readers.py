@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from seal_ir.errors import SealError
-from tests.fuzz import seeds
+from tests.fuzz import models, others, seeds, surface
+from tests.fuzz.reader import Reader, all_of, of
 from tests.helpers.commands import ROOT
-
-Make = Callable[[Path], Mapping[str, bytes] | None]
-
-
-class Reader(NamedTuple):
-    """A reader under test.
-
-    Attributes:
-        name: of the folder of its regression files.
-        make: writes valid files into an empty folder, or returns them by name.
-        read: reads them all; may return refusals of single readers where others have read.
-        changed: which of them are made hostile, as a pattern of names; all by default.
-        alone: each file is read by itself, and `read` is given its path rather than the folder's.
-    """
-
-    name: str
-    make: Make
-    read: Callable[[Path], object]
-    changed: str = "*"
-    alone: bool = False
 
 
 def _collection(kind: str, path: Path) -> None:
@@ -55,34 +35,23 @@ def _topics(path: Path) -> list[SealError]:
     from seal_ir.formats.topics.answers import read_answers
     from seal_ir.formats.topics.reading import TOPICS_FORMATS, read_topics
 
-    return _all([partial(read_topics, path, name) for name in TOPICS_FORMATS] + [partial(read_answers, path)])
+    return all_of(
+        [partial(read_topics, path, name) for name in TOPICS_FORMATS] + [partial(read_answers, path)]
+    )
 
 
 def _runs(path: Path) -> list[SealError]:
     from seal_ir.eval.rankings import read_rankings
     from seal_ir.formats.kilt import read_guessed_answers, read_guesses
 
-    return _all([partial(call, path) for call in (read_rankings, read_guesses, read_guessed_answers)])
+    return all_of([partial(call, path) for call in (read_rankings, read_guesses, read_guessed_answers)])
 
 
 def _qrels(path: Path) -> list[SealError]:
     from seal_ir.formats.kilt import read_provenance
     from seal_ir.formats.runs.trec import read_qrels
 
-    return _all([partial(read_qrels, path), partial(read_provenance, path)])
-
-
-def _all(calls: list[Callable[[], object]]) -> list[SealError]:
-    """Calls every one; what those that refuse have to say, or the last of it raised if all do."""
-    refused = []
-    for call in calls:
-        try:
-            call()
-        except SealError as error:
-            refused.append(error)
-    if len(refused) == len(calls):
-        raise refused[-1]
-    return refused
+    return all_of([partial(read_qrels, path), partial(read_provenance, path)])
 
 
 def _predictions(path: Path) -> None:
@@ -98,7 +67,7 @@ def _pairs(path: Path) -> list[SealError]:
     from seal_ir.formats.topics.questions import excluded_questions
     from seal_ir.train.data.pairs import read_dpr_pairs
 
-    return _all(
+    return all_of(
         [
             lambda: list(read_dpr_pairs(path)),
             lambda: read_overlap(path),
@@ -143,7 +112,7 @@ def _keys(folder: Path) -> list[SealError]:
     from seal_ir.keys.files import iter_records
     from seal_ir.keys.provenance import read_provenance
 
-    return _all(
+    return all_of(
         [
             lambda: list(iter_records(folder / "k.jsonl")),
             lambda: read_provenance(folder / "k.jsonl.config.json"),
@@ -183,7 +152,7 @@ def _descriptions(folder: Path) -> list[SealError]:
     from seal_ir.text.pretrained import adapter_config
     from seal_ir.text.tokenizer import TextTokenizer
 
-    return _all(
+    return all_of(
         [
             lambda: read_description(folder / "seal.json"),
             lambda: load_fid_description(folder),
@@ -198,7 +167,7 @@ def _cost(folder: Path) -> list[SealError]:
     from seal_ir.baselines.built_from import read_about
     from seal_ir.reproduce.costs import search_cost
 
-    return _all([lambda: search_cost("SearchMinutes", [folder / "run"]), lambda: read_about(folder)])
+    return all_of([lambda: search_cost("SearchMinutes", [folder / "run"]), lambda: read_about(folder)])
 
 
 def _checkpoint(folder: Path) -> None:
@@ -223,16 +192,12 @@ def _published(folder: Path) -> None:
 def _set(folder: Path) -> list[SealError]:
     from seal_ir.train.data.dataset import further_fields, load_dataset
 
-    return _all([lambda: further_fields(folder / "set"), lambda: load_dataset(folder / "set")])
-
-
-def _of(files: Mapping[str, bytes]) -> Make:
-    return lambda folder: files
+    return all_of([lambda: further_fields(folder / "set"), lambda: load_dataset(folder / "set")])
 
 
 READERS = (
     *(
-        Reader(f"{kind}", _of(seeds.packed(files)), partial(_collection, kind), alone=True)
+        Reader(f"{kind}", of(seeds.packed(files)), partial(_collection, kind), alone=True)
         for kind, files in (
             ("JsonCollection", {"c.jsonl": seeds.JSONL, "c.json": seeds.ARRAY}),
             ("TsvCollection", {"c.tsv": seeds.TSV}),
@@ -240,12 +205,12 @@ READERS = (
             ("KiltCollection", {"c.jsonl": seeds.KILT_PAGES}),
         )
     ),
-    Reader("topics", _of(seeds.packed(seeds.QUERIES)), _topics, alone=True),
-    Reader("runs", _of(seeds.packed(seeds.RUNS)), _runs, alone=True),
-    Reader("qrels", _of(seeds.packed(seeds.QRELS)), _qrels, alone=True),
+    Reader("topics", of(seeds.packed(seeds.QUERIES)), _topics, alone=True),
+    Reader("runs", of(seeds.packed(seeds.RUNS)), _runs, alone=True),
+    Reader("qrels", of(seeds.packed(seeds.QRELS)), _qrels, alone=True),
     Reader(
         "predictions",
-        _of(
+        of(
             {
                 "p.jsonl": b'{"qid": "1", "question": "who", "answer": "a", "citations": []}\n'
                 b'{"qid": "2", "answer": ""}\n'
@@ -254,15 +219,15 @@ READERS = (
         _predictions,
         alone=True,
     ),
-    Reader("ids", _of({"ids.txt": b"d1\nd2\n\n3\n"}), lambda path: _read_ids(path), alone=True),
-    Reader("training-questions", _of(seeds.PAIRS), _pairs, alone=True),
+    Reader("ids", of({"ids.txt": b"d1\nd2\n\n3\n"}), lambda path: _read_ids(path), alone=True),
+    Reader("training-questions", of(seeds.PAIRS), _pairs, alone=True),
     Reader(
         "settings",
-        _of({"s.toml": b'[decode]\nbeam = 5\nfields = ["genre"]\n\n[rank]\nalpha = 0.5\n'}),
+        of({"s.toml": b'[decode]\nbeam = 5\nfields = ["genre"]\n\n[rank]\nalpha = 0.5\n'}),
         _settings,
         alone=True,
     ),
-    Reader("ranges", _of({"r.toml": b"[rank]\nalpha = [1, 2.5]\n"}), _space, alone=True),
+    Reader("ranges", of({"r.toml": b"[rank]\nalpha = [1, 2.5]\n"}), _space, alone=True),
     Reader("registries", seeds.registry_files, _registries),
     Reader("tables", lambda folder: seeds.tables(), _table, alone=True),
     Reader("keys", seeds.make_keys, _keys, "k.*"),
@@ -276,6 +241,9 @@ READERS = (
     Reader("fairseq", seeds.make_fairseq, _fairseq),
     Reader("published-side-file", seeds.make_published, _published, "p.oth"),
     Reader("training-set", seeds.make_set, _set, "set/*"),
+    *others.READERS,
+    *models.READERS,
+    Reader("server", surface.make, surface.read, "*.http", alone=True, change=surface.changed_request),
 )
 
 

@@ -11,8 +11,8 @@ from random import Random
 from typing import NamedTuple
 
 from tests.fuzz.contract import BrokenContractError, check
-from tests.fuzz.mutations import mutated
-from tests.fuzz.readers import READERS, Reader
+from tests.fuzz.reader import Reader
+from tests.fuzz.readers import READERS
 from tests.helpers.commands import ROOT
 
 REGRESSIONS = ROOT / "tests" / "golden" / "fuzz"  # READER/CHECKSUM/NAME, `+` for `/` in the name
@@ -52,7 +52,7 @@ def changed(of: Prepared, chance: Random) -> tuple[str, bytes]:
     """One of the files, and what it is changed to; now and then what another of them holds."""
     name = chance.choice(of.names)
     content = (of.folder / (name if chance.random() < 0.97 else chance.choice(of.names))).read_bytes()
-    return name, mutated(content, chance)
+    return name, of.reader.change(content, chance)
 
 
 def faults(of: Prepared, seconds: float, chance: Random, counts: Counter[str]) -> Iterator[Found]:

@@ -11,16 +11,37 @@ from hypothesis import strategies as st
 
 from tests.fuzz.contract import BrokenContractError, check
 from tests.fuzz.mutations import mutated
-from tests.fuzz.readers import READERS, Reader
+from tests.fuzz.reader import Reader
+from tests.fuzz.readers import READERS
 from tests.fuzz.runs import Prepared, changed, named, prepared, regressions
 from tests.helpers.examples import examples
 
-# Those that load torch, or build an index, take a second or more to begin with.
-SLOW = ("index", "keys", "checkpoint", "fairseq", "published", "training-set", "manifest")
+# Those that load torch or another large package, or build an index, take a second or more to begin with.
+SLOW = (
+    *("index", "keys", "checkpoint", "fairseq", "published", "training-set", "manifest", "encoded-queries"),
+    *(
+        "loaded-model",
+        "adapters",
+        "fid-",
+        "dense-index",
+        "HFDataset",
+        "archives",
+        "recorded",
+        "kilt-evidence",
+    ),
+    "server",
+)
+NEEDED = {
+    "published-side-file": "seal_ir._sdsl",
+    "published-index": "seal_ir._sdsl",
+    "HFDataset": "datasets",
+    "dense-index": "faiss",
+    "server": "mcp",
+}
 
 
 def marks(reader: str) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.slow] * reader.startswith(SLOW)
+    return [pytest.mark.slow] * (reader.startswith(SLOW) and reader != "server-key")
 
 
 def of_all(reader: Reader) -> object:
@@ -29,8 +50,8 @@ def of_all(reader: Reader) -> object:
 
 @pytest.fixture(scope="module")
 def ready(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
-    if request.param.name == "published-side-file":
-        pytest.importorskip("seal_ir._sdsl")
+    if request.param.name in NEEDED:
+        pytest.importorskip(NEEDED[request.param.name])
     return prepared(request.param, tmp_path_factory.mktemp("valid"))
 
 
@@ -47,6 +68,8 @@ def test_a_hostile_file_is_read_or_refused_in_one_line(ready: Prepared, seed: in
     [pytest.param(*case, id="/".join(case[1].parts[-3:]), marks=marks(case[0])) for case in regressions()],
 )
 def test_a_file_that_once_broke_a_reader(reader: str, path: Path, tmp_path: Path) -> None:
+    if reader in NEEDED:
+        pytest.importorskip(NEEDED[reader])
     ready = prepared(named(reader), tmp_path)
     check(ready.reader, ready.folder, path.name.replace("+", "/"), path.read_bytes())
 

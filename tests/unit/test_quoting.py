@@ -208,3 +208,24 @@ def test_refusals(index: Index) -> None:
         FMIndexLogitsProcessor(index, EOS, tokenizer=object())
     with pytest.raises(ArgumentError, match="n_sources is 0"):
         quotes(index, [20], n_sources=0)
+
+
+@pytest.mark.parametrize("odd", [None, 0.5, "a", True, -1])
+def test_what_is_no_token_is_refused_wherever_it_is_given(index: Index, odd: Any) -> None:
+    """None is what a model without an end of text has as its eos_token_id."""
+    for call in (
+        lambda: quotes(index, [20, odd]),
+        lambda: quotes(index, odd),
+        lambda: quotes(index, [20], [odd]),
+        lambda: FMIndexLogitsProcessor(index, odd),
+        lambda: FMIndexLogitsProcessor(index, EOS, separators=[odd]),
+    ):
+        with pytest.raises(ArgumentError):
+            call()
+
+
+def test_tokens_that_the_index_does_not_have(index: Index) -> None:
+    for odd in (tiny.tokenizer().n_vocabulary, 2**32, 2**70):
+        with pytest.raises(ArgumentError, match="those of .* are 0 to"):
+            quotes(index, [20, odd])
+    assert quotes(index, [EOS, -100], {EOS}, frozenset([5])) == []  # after the end anything may stand

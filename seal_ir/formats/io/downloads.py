@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
 import os
 import re
 import tarfile
 import urllib.error
 import urllib.parse
 import urllib.request
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -24,6 +26,7 @@ TIMEOUT_SECONDS = 10
 _ATTEMPTS = 3  # in a row that bring nothing
 _PIECE = 1 << 20
 _PLAIN = {"Accept-Encoding": "identity"}
+_DAMAGED = (tarfile.TarError, EOFError, ValueError, lzma.LZMAError, zlib.error)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ADVICE = "make room, or set SEAL_IR_CACHE to another folder"
 Report = Callable[[int], object]
@@ -207,8 +210,10 @@ def unpack(archive: Path, folder: Path, holding: Sequence[str], check: Callable[
         try:
             with tarfile.open(archive, "r:*") as members:
                 members.extractall(scratch / "all", filter=_plain)  # noqa: S202 - see `_plain`
-        except (tarfile.TarError, EOFError, ValueError) as error:
-            raise InputError(f"{archive.name}: cannot be unpacked ({one_line(error)})") from error
+        except (*_DAMAGED, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # the disk's; those of gzip and bzip2 have no number
+            raise InputError(f"{archive.name}: cannot be unpacked ({one_line(error)[:200]})") from error
         having = {path.parent for name in holding for path in (scratch / "all").glob(f"**/{name}")}
         found = [place for place in having if having.isdisjoint(place.parents)]
         if len(found) != 1:

@@ -181,6 +181,16 @@ def atomic_writer(path: Path) -> Iterator[TextIO]:
         raise
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Put bytes at a path, in one step; see `atomic_writer`.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    with atomic_writer(path) as file:
+        file.buffer.write(content)
+
+
 def _put(temporary: Path, target: Path, path: Path) -> None:
     """Renames a finished file; that this fails is a fault of the place, though the error names both files."""
     try:

@@ -178,6 +178,37 @@ def new_folder(path: Path) -> Iterator[Path]:
             put_in_place(made, target)  # which fails if somebody was quicker
 
 
+@contextmanager
+def alone_in(folder: Path, doing: str) -> Iterator[None]:
+    """A folder, made where it is missing, for this process alone; gone afterwards if nothing is in it.
+
+    On file systems without locks nobody is kept out.
+
+    Args:
+        folder: where all that use this work.
+        doing: what another process may be doing there, for the message.
+
+    Raises:
+        UsageError: another process is at it, or the folder cannot be made.
+    """
+    with ExitStack() as stack:
+        with writing(folder):
+            make_parents(folder)
+            is_new = not folder.exists()
+            folder.mkdir(exist_ok=True)
+            handle = stack.enter_context(handle_of(folder.resolve()))
+        if not _is_ours(handle, folder):
+            raise UsageError(
+                f"{folder}: another process is {doing} there; wait until it is done, or name another --output"
+            )
+        try:
+            yield
+        finally:
+            if is_new:
+                with suppress(OSError):  # where something is in it
+                    folder.rmdir()
+
+
 def put_in_place(made: Path, target: Path) -> None:
     """Rename a finished file or folder; on disk to stay, when this returns.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from safetensors import SafetensorError
@@ -79,10 +79,13 @@ def _weights(checkpoint: Path) -> Path:
 
 def _network(path: Path) -> tuple[Any, bool]:
     """The network, its tensors still in the file where they can be, and whether it has the old bias."""
-    tensors, config = _read(path), _config(path.with_name("config.json"))
-    kind: Any = AutoModelForSeq2SeqLM
-    with torch.device("meta"):  # names and shapes only; the tensors follow
-        network = kind.from_config(config)
+    tensors, described = _read(path), path.with_name("config.json")
+    config, kind = _config(described), cast("Any", AutoModelForSeq2SeqLM)
+    try:
+        with torch.device("meta"):  # names and shapes only; the tensors follow
+            network = kind.from_config(config)
+    except Exception as error:  # noqa: BLE001 - any, of a configuration that means nothing
+        raise InputError(f"{described}: is of no network ({one_line(error)[:200]})") from error
     shapes = {name: value.shape for name, value in network.state_dict().items()}
     named, bias = transformers_tensors(path, tensors, shapes)
     network.load_state_dict(named, assign=True)

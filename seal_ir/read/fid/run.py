@@ -23,7 +23,7 @@ from seal_ir.read.fid.options import ReadFitOptions
 from seal_ir.read.fid.questions import FitSources, read_fit_questions
 from seal_ir.text.pretrained import find_model
 from seal_ir.train.fit.checkpoints import CHECKPOINTS, checkpoint_of
-from seal_ir.train.fit.completing import Done, checkpoints_in, complete
+from seal_ir.train.fit.completing import Done, alone_at, checkpoints_in, complete
 from seal_ir.train.fit.log import Log, curves, figures
 from seal_ir.train.fit.network import TargetLoss, load_trainable
 from seal_ir.train.fit.options import FitOptions, training_arguments
@@ -57,12 +57,13 @@ def fit(plan: ReadFitPlan, *, resume: bool) -> Done:
         UsageError: the output folder holds a run and this is no resumption, or the other way round; or it
             cannot be written.
     """
-    checkpoint = checkpoint_of(plan.output, plan.fit, resume=resume, description=FID_JSON)
-    if checkpoint is None:
-        forget(plan.output / CHECKPOINTS)
-    session = _Session(plan)
-    trainer = session.trainer(resumed=checkpoint is not None)
-    return complete(session, trainer, plan.output, checkpoint=checkpoint, patience=plan.fit.patience)
+    with alone_at(plan.output):
+        checkpoint = checkpoint_of(plan.output, plan.fit, resume=resume, description=FID_JSON)
+        if checkpoint is None:
+            forget(plan.output / CHECKPOINTS)
+        session = _Session(plan)
+        trainer = session.trainer(resumed=checkpoint is not None)
+        return complete(session, trainer, plan.output, checkpoint=checkpoint, patience=plan.fit.patience)
 
 
 class _Session:

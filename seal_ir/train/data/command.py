@@ -18,6 +18,7 @@ from seal_ir.errors import UsageError
 from seal_ir.formats.collections.collection import Collection, ReadOptions, collection_kinds
 from seal_ir.formats.io.files import utf8
 from seal_ir.formats.io.inputs import KeptPipe, open_file, rereadable
+from seal_ir.formats.io.outputs import alone_in
 from seal_ir.formats.io.resolve import Places, resolve_qrels, resolve_topics
 from seal_ir.formats.topics.questions import (
     excluded_questions,
@@ -140,6 +141,17 @@ def main(arguments: list[str]) -> int:
     judged = [(*judged_files(names, places), SUPERVISED) for names in args.judged]
     judged += [(*judged_files(names, places), DISTANT) for names in args.distant]
     exclude = [resolve_topics(name, places) for name in args.exclude]
+    with alone_in(args.output, "making a training set"):
+        return _make(args, options, judged, exclude)
+
+
+def _make(
+    args: argparse.Namespace,
+    options: ExampleOptions,
+    judged: list[tuple[Path, Path, str]],
+    exclude: list[Path],
+) -> int:
+    """Make what is missing of the set, and tell of it."""
     if dataset.open_directory(args.output, _settings(args, options, judged, exclude)):
         sys.stderr.write("complete already\n")
         sys.stdout.write(f"{utf8(args.output)}\n")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from seal_ir.formats.io.disk import writing
+from seal_ir.formats.io.outputs import alone_in
 from seal_ir.train.fit.checkpoints import CHECKPOINTS
 from seal_ir.train.fit.log import Log, best_step, figures, is_spent
 from seal_ir.train.fit.stopping import load_best
@@ -38,6 +42,20 @@ class Session(Protocol):
 
     def save_report(self, log: Log, best: int | None) -> None:
         """Write settings, figures and curves beside it."""
+
+
+@contextmanager
+def alone_at(output: Path) -> Iterator[None]:
+    """The folder of a run for this run alone; of its processes the first one sees to that.
+
+    Raises:
+        UsageError: another run is at it, or it cannot be written.
+    """
+    if os.environ.get("RANK", "0") != "0":  # `torchrun` says which process this is
+        yield
+        return
+    with alone_in(output, "training"):
+        yield
 
 
 def checkpoints_in(output: Path) -> Path:

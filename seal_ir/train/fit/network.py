@@ -15,9 +15,10 @@ from torch.nn import functional
 
 from seal_ir.errors import InputError, TrainingError, UsageError
 from seal_ir.formats.io.disk import writing
+from seal_ir.formats.io.outputs import put_in_place
 from seal_ir.lm.device import first_odd
 from seal_ir.lm.load import adapter_matrices, load_network
-from seal_ir.text.pretrained import ADAPTER_CONFIG, ModelFiles, base_of, find_model
+from seal_ir.text.pretrained import ADAPTER_CONFIG, ModelFiles, base_files
 
 TRAINED = "trained.safetensors"
 LESS = "train again with a lower --lr, a longer --warmup or a smaller --clip"
@@ -101,8 +102,7 @@ def load_trainable(files: ModelFiles, rank: int, *, half: bool) -> tuple[Any, An
 
 def base_model(files: ModelFiles) -> ModelFiles:
     """The model that an adapter is added to; any other model itself."""
-    base = base_of(files.folder) if files.folder else None
-    return files if base is None else find_model(base)
+    return (base_files(files.folder) if files.folder else None) or files
 
 
 def _with_adapter(network: Any, files: ModelFiles, rank: int) -> tuple[Any, Any]:
@@ -160,8 +160,12 @@ def save_tensors(
     temporary = path.with_name(f".{path.name}.tmp")
     with writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        save_file({name: value.detach().contiguous() for name, value in tensors.items()}, temporary, metadata)
-        temporary.replace(path)
+        try:
+            values = {name: value.detach().contiguous() for name, value in tensors.items()}
+            save_file(values, temporary, metadata)
+            put_in_place(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def check_trained(tensors: Iterable[tuple[str, torch.Tensor]], folder: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from seal_ir.formats.io.disk import writing
-from seal_ir.formats.io.files import atomic_writer
+from seal_ir.formats.io.files import atomic_writer, write_bytes
+from seal_ir.formats.io.outputs import put_in_place, scratch_folder
 from seal_ir.lm.load import ADAPTER_WEIGHTS, quiet_transformers
 from seal_ir.structured import json_file
 from seal_ir.text.description import ModelDescription
@@ -55,8 +57,11 @@ def save_network(folder: Path, files: ModelFiles, network: Any, wrapper: Any) ->
     definition = tokenizer_definition(files)
     if wrapper is None:
         check_trained(network.named_parameters(), folder)
-        with writing(folder), quiet_transformers():
-            network.save_pretrained(folder)
+        with writing(folder), scratch_folder(folder / "model") as made:
+            with quiet_transformers():
+                network.save_pretrained(made)
+            for path in sorted(made.iterdir(), key=lambda path: path.suffix == ".safetensors"):  # these last
+                put_in_place(path, folder / path.name)
     else:
         _save_adapter(folder, files, wrapper)
     with atomic_writer(folder / "tokenizer.json") as file:
@@ -124,9 +129,6 @@ def _plot(lines: dict[str, list[tuple[int, float]]], label: str, path: Path, bes
     axes.set_ylabel(label)
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
-    with writing(path):
-        try:
-            figure.savefig(path, dpi=120)
-        except OSError:
-            path.unlink(missing_ok=True)
-            raise
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=120)
+    write_bytes(path, drawn.getvalue())

@@ -20,7 +20,7 @@ from seal_ir.train.data.dataset import further_fields, load_dataset
 from seal_ir.train.data.prompts import TrainingPrompts, training_prompts
 from seal_ir.train.fit.batches import BatchOptions, TrainingSet
 from seal_ir.train.fit.checkpoints import CHECKPOINTS, checkpoint_of
-from seal_ir.train.fit.completing import Done, checkpoints_in, complete
+from seal_ir.train.fit.completing import Done, alone_at, checkpoints_in, complete
 from seal_ir.train.fit.dev_source import DevSource
 from seal_ir.train.fit.encoding import Encoder
 from seal_ir.train.fit.log import Log, curves, figures
@@ -59,23 +59,24 @@ def fit(plan: FitPlan, *, resume: bool) -> Done:
         UsageError: the output folder holds a run and this is no resumption, or the other way round; or it
             cannot be written.
     """
-    checkpoint = checkpoint_of(plan.output, plan.options, resume=resume)
-    if checkpoint is None:
-        forget(plan.output / CHECKPOINTS)
-    training_set, dev_set = _sets(plan)
-    session = _Session(plan)
-    if int(os.environ.get("RANK", "0")) == 0:
-        sys.stderr.write(f"model: {plan.model} on {session.device} in {session.dtype}\n")
-    trainer = session.trainer(training_set, dev_set, resumed=checkpoint is not None)
-    done = complete(
-        session,
-        trainer,
-        plan.output,
-        checkpoint=checkpoint,
-        patience=plan.options.patience,
-        retrieval=session.retrieval,
-    )
-    return done._replace(cut=session.material.cut.sentence())
+    with alone_at(plan.output):
+        checkpoint = checkpoint_of(plan.output, plan.options, resume=resume)
+        if checkpoint is None:
+            forget(plan.output / CHECKPOINTS)
+        training_set, dev_set = _sets(plan)
+        session = _Session(plan)
+        if int(os.environ.get("RANK", "0")) == 0:
+            sys.stderr.write(f"model: {plan.model} on {session.device} in {session.dtype}\n")
+        trainer = session.trainer(training_set, dev_set, resumed=checkpoint is not None)
+        done = complete(
+            session,
+            trainer,
+            plan.output,
+            checkpoint=checkpoint,
+            patience=plan.options.patience,
+            retrieval=session.retrieval,
+        )
+        return done._replace(cut=session.material.cut.sentence())
 
 
 class _Session:

@@ -21,7 +21,7 @@ from seal_ir.search.model import check_tokenizer
 from seal_ir.text.description import CAUSAL, SEQ2SEQ, TEMPLATES
 from seal_ir.text.pretrained import find_model, load_description, load_tokenizer
 from seal_ir.train.fit.checkpoints import CHECKPOINTS, checkpoint_of
-from seal_ir.train.fit.completing import checkpoints_in
+from seal_ir.train.fit.completing import alone_at, checkpoints_in
 from seal_ir.train.fit.dev_source import DevSource
 from seal_ir.train.fit.log import curves, figures
 from seal_ir.train.fit.network import load_trainable
@@ -74,21 +74,22 @@ def train(plan: RankPlan, *, resume: bool) -> Done:
     """
     check_config(plan.config)
     options = aligned(plan.fit, plan.rank)
-    checkpoint = checkpoint_of(plan.output, options, resume=resume)
-    if checkpoint is None:
-        forget(plan.output / CHECKPOINTS)
-    session = _Session(plan, options)
-    trainer = session.trainer(resumed=checkpoint is not None)
-    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    log, last = trainer.state.log_history, int(trainer.state.global_step)
-    if trainer.is_world_process_zero():
-        session.save_model()
-    session.measure(trainer)
-    if trainer.is_world_process_zero():
-        session.save_report(trainer.model, log)
-    trainer.accelerator.wait_for_everyone()
-    trainer.accelerator.end_training()
-    return Done(last, figures(log, None))
+    with alone_at(plan.output):
+        checkpoint = checkpoint_of(plan.output, options, resume=resume)
+        if checkpoint is None:
+            forget(plan.output / CHECKPOINTS)
+        session = _Session(plan, options)
+        trainer = session.trainer(resumed=checkpoint is not None)
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        log, last = trainer.state.log_history, int(trainer.state.global_step)
+        if trainer.is_world_process_zero():
+            session.save_model()
+        session.measure(trainer)
+        if trainer.is_world_process_zero():
+            session.save_report(trainer.model, log)
+        trainer.accelerator.wait_for_everyone()
+        trainer.accelerator.end_training()
+        return Done(last, figures(log, None))
 
 
 def check_config(config: SearchConfig) -> None:
