@@ -133,10 +133,10 @@ scale: install  ## predict what 21 million and 10 billion passages take, from th
 
 # With TABLE, that table; else the demo's and, where the real data is, the one over 10,000 passages.
 TABLE ?= demo $(if $(SEAL_IR_DATA),nq-10k)
-eval: install  ## make the tables of eval/ (TABLE=real; SYSTEMS="'SEAL lm' BM25*" for some rows; READER=prompt; FRESH=1; PLOTS=1)
+eval: install  ## make the tables of eval/ (TABLE=real; SYSTEMS="'SEAL lm' BM25*" for some rows; READER="prompt --quote"; FRESH=1; PLOTS=1)
 	@status=0; for table in $(TABLE); do \
 	  $(PYTHON) -m seal_ir.reproduce --table eval/$$table.toml $(if $(SYSTEMS),--systems $(SYSTEMS)) \
-	    $(if $(READER),--reader $(READER)) $(if $(FRESH),--fresh) $(if $(PLOTS),--plots) || status=1; \
+	    $(if $(READER),--reader "$(READER)") $(if $(FRESH),--fresh) $(if $(PLOTS),--plots) || status=1; \
 	done; exit $$status
 
 wheel-check: install  ## build sdist and wheel, and use the wheel as somebody without the checkout (3 minutes)

@@ -49,8 +49,8 @@ def figure_intervals(table: Table, options: Resampling = DEFAULTS) -> list[dict[
     """The interval of each figure, one mapping a result of the table, by notation of the measure."""
     found: list[dict[str, Interval]] = [{} for _ in table.results]
     for column in table.columns:
-        values = [np.array(list(result.values[column.name].values())) for result in table.results]
-        sound = [i for i, series in enumerate(values) if np.isfinite(series).all()]
+        values = [np.array(list(result.values.get(column.name, {}).values())) for result in table.results]
+        sound = [i for i, series in enumerate(values) if len(series) and np.isfinite(series).all()]
         for i, interval in zip(sound, _intervals(column, [values[i] for i in sound], options), strict=True):
             found[i][column.name] = interval
     return found
@@ -61,18 +61,19 @@ def compare(
 ) -> list[Comparison]:
     """Each system beside the baseline, by measure; Holm's correction is over the systems of a measure.
 
-    A topic for which the measure of either is not defined is left out of their comparison; one without
-    results has the measure's value for none, mostly 0, as everywhere.
+    A measure that either has nothing for is left out, and a topic for which that of either is not defined;
+    a topic without results has the measure's value for none, mostly 0, as everywhere.
 
     Raises:
         UsageError: there is no topic for which a measure of both is defined.
     """
     found: list[Comparison] = []
     for column in table.columns:
-        differences = [np.array(list(_differences(column, result, baseline).values())) for result in systems]
+        having = _having(column, systems, baseline)
+        differences = [np.array(list(_differences(column, result, baseline).values())) for result in having]
         raw = [randomisation_p(series, options) for series in differences]
         corrected, intervals = holm(raw), _intervals(column, differences, options)
-        for i, (result, series) in enumerate(zip(systems, differences, strict=True)):
+        for i, (result, series) in enumerate(zip(having, differences, strict=True)):
             found.append(
                 Comparison(
                     system=result.system,
@@ -103,10 +104,15 @@ def write_deltas(path: Path, table: Table, baseline: Result, systems: Sequence[R
 
 def _delta_rows(table: Table, baseline: Result, systems: Sequence[Result]) -> Iterator[Cells]:
     for column in table.columns:
-        for result in systems:
+        for result in _having(column, systems, baseline):
             theirs, ours = baseline.values[column.name], result.values[column.name]
             for qid, delta in _differences(column, result, baseline).items():
                 yield qid, result.system, baseline.system, column.name, ours[qid], theirs[qid], delta
+
+
+def _having(column: Column, systems: Sequence[Result], baseline: Result) -> list[Result]:
+    """The systems that have something for a measure; none where the baseline has not."""
+    return [result for result in systems if column.name in result.values and column.name in baseline.values]
 
 
 def _differences(column: Column, result: Result, baseline: Result) -> dict[str, float]:

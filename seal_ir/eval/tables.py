@@ -25,8 +25,8 @@ class Result:
         system: its name in the table.
         path: its file.
         coverage: which topics it has.
-        figures: by notation of the measure.
-        values: by notation of the measure, then by topic.
+        figures: by notation of the measure; without those that it has nothing for.
+        values: of the same measures, by topic.
         in_run: topics that have results.
     """
 
@@ -148,6 +148,7 @@ class Table:
             }
             for result, interval in zip(self.results, intervals, strict=True)
             for column in self.columns
+            if column.name in result.figures
         ] + [
             {**row, "topics": f"{self.questions.label}: {row['topics']}"}
             for part in self.parts

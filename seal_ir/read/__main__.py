@@ -62,15 +62,21 @@ def main(arguments: list[str]) -> int:
     passages = _passages(args, directory, heads)
     check_passages(path, heads, passages)
     reader = _loaded(spec, args)
-    started = time.monotonic()
+    started, cpu_started = time.monotonic(), time.process_time()
     with PredictionWriter(args.output) as writer:
         _answer(topics, heads, passages, reader, writer, args.batch_size)
     if not is_stream(args.output):
         about = {"reader": spec.kind, "model": utf8(spec.model), "quote": spec.quote, "contexts": n_contexts}
+        about |= {"batch_size": args.batch_size, "threads": args.threads}
+        about |= {"device": args.device, "dtype": args.dtype or "float32"}
         run_and_texts = {"run": utf8(path), "passages": utf8(passages.name)}
-        costs = {"n_topics": len(topics), "seconds": round(time.monotonic() - started, 1)}
+        seconds = {
+            "seconds": round(time.monotonic() - started, 1),
+            "cpu_seconds": round(time.process_time() - cpu_started, 2),  # of all threads
+        }
+        values = {"topics": utf8(args.topics), **about, **run_and_texts, "n_topics": len(topics), **seconds}
         with atomic_writer(args.output.with_name(f"{args.output.name}.config.json")) as file:
-            file.write(json_file({"topics": utf8(args.topics), **about, **run_and_texts, **costs}))
+            file.write(json_file(values))
         print(utf8(args.output))
     _tell(args, questions)
     return 0

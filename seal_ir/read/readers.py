@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
-from seal_ir.errors import ModelError, UsageError
+from seal_ir.errors import UsageError
 from seal_ir.read.fid.description import FID_JSON, FidDescription, load_fid_description
 from seal_ir.read.reader import Reader
-from seal_ir.structured import load_json
+from seal_ir.text.description import SEQ2SEQ
 from seal_ir.text.pretrained import BASE_MODEL, find_model
 
 PROMPT, FID = "prompt", "fid"
@@ -41,15 +40,16 @@ class ReaderSpec(NamedTuple):
 
 
 def reader_spec(name: str, *, quote: bool = False) -> ReaderSpec:
-    """The reader of a name: `prompt` is the embedded model; a model's folder or name is read as it is one.
+    """The reader of a name: `prompt` is the embedded model; other models are read with as they are built.
 
     Args:
-        name: `prompt`, or a model: a Fusion-in-Decoder's folder, or any causal one's folder or name.
+        name: `prompt`, or a model's folder or name: a causal one is prompted, an encoder-decoder one is a
+            Fusion-in-Decoder, by its configuration.
         quote: whether answers may only quote the passages.
 
     Raises:
         UsageError: it means no reader, or the reader cannot be bound to quote.
-        ModelError: there is no such model folder.
+        ModelError: there is no such model, or it is neither of the two.
     """
     if name == FID:
         raise UsageError("--reader fid names no model; give the folder of one that was trained to read")
@@ -77,19 +77,12 @@ def load_reader(spec: ReaderSpec, device: str | None = None, dtype: str | None =
 
 
 def _is_fid(model: str) -> bool:
-    """Whether a folder is a Fusion-in-Decoder's: it says so, or holds an encoder-decoder model."""
-    folder = find_model(model).folder
-    if folder is None:
+    """Whether a model is read with as a Fusion-in-Decoder: it says so, or is an encoder-decoder model."""
+    if model == BASE_MODEL:
         return False
-    return (folder / FID_JSON).is_file() or _is_encoder_decoder(folder)
+    files = find_model(model)
+    if files.folder is not None and (files.folder / FID_JSON).is_file():
+        return True
+    from seal_ir.lm.families import family_of  # transformers takes seconds
 
-
-def _is_encoder_decoder(folder: Path) -> bool:
-    path = folder / "config.json"
-    if not path.is_file():
-        return False
-    try:
-        values = load_json(path)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path}: cannot be read ({error})") from error
-    return isinstance(values, dict) and values.get("is_encoder_decoder") is True
+    return family_of(files) == SEQ2SEQ

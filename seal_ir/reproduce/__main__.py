@@ -19,7 +19,7 @@ from seal_ir.reproduce.layout import lacking
 from seal_ir.reproduce.outputs import with_outputs
 from seal_ir.reproduce.pages import insert, read_page, write_pages
 from seal_ir.reproduce.plan import Plan, check_reached, chosen, imported, make_plan
-from seal_ir.reproduce.readers import with_reader
+from seal_ir.reproduce.readers import read_by, with_readers
 from seal_ir.reproduce.reading import read_spec
 from seal_ir.reproduce.spec import TableSpec
 from seal_ir.reproduce.steps import perform_steps
@@ -56,7 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--reader",
-        help="also read each run, as python -m seal_ir.read --reader does, and measure exact match (EM)",
+        help="read every run with this instead of what the table reads with, and measure exact match (EM): a"
+        " reader and options of python -m seal_ir.read, such as 'prompt --dtype bfloat16'",
     )
     add("--output", type=Path, default=Path("runs/eval"), help="folder of runs and results (%(default)s)")
     add("--fresh", action="store_true", help="make runs again that are there already")
@@ -81,19 +82,20 @@ def main(arguments: list[str]) -> int:
     if args.record and args.run:
         raise UsageError("--record does not go with --run: figures of other files are not the table's")
     if args.record and args.reader:
-        raise UsageError("--record does not go with --reader: the table's file has no place for what it adds")
+        raise UsageError("--record does not go with --reader: what is recorded is of the table's own readers")
     places, options = Places.from_environment(), Resampling(seed=args.seed)
     spec = read_spec(args.table, args.output, places)
     if spec.n_keys and (args.run or args.record or args.plots or args.format not in _FORMATS_OF_KEYS):
         told = "--run, --record and --plots are for figures, and --format is text, markdown or json"
         raise UsageError(f"{args.table}: a table of keys; {told}")
-    check_reached(spec, args.table, places.cache)
+    check_reached(with_readers(spec, places.cache), args.table, places.cache)
     is_part = bool(args.systems or args.run or args.reader)
     for path in [*(page.file for page in spec.pages if not is_part), *filter(None, [args.into])]:
         read_page(path, spec.name)
     spec = chosen(imported(with_outputs(spec), args.run), args.systems or ["*"])
     if args.reader:
-        spec = with_reader(spec, args.reader, places.cache)
+        spec = read_by(spec, args.reader)
+    spec = with_readers(spec, places.cache)
     plan = make_plan(spec, places.cache)
     with alone_in(spec.folder, "making this table"):
         return _make(args, spec, plan, options, is_part=is_part)

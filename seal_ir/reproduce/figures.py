@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from seal_ir.errors import InputError
 from seal_ir.eval.answers import TOKENS
 from seal_ir.eval.comparisons import find_result, with_statistics, write_deltas
-from seal_ir.eval.evaluation import EvalOptions, evaluate
+from seal_ir.eval.evaluation import EvalOptions
 from seal_ir.eval.measures import Column, need_answers, need_passages, need_qrels, parse_measures
 from seal_ir.eval.questions import Questions, find_sources, load_questions
 from seal_ir.eval.significance import Resampling
@@ -19,6 +19,7 @@ from seal_ir.formats.io.resolve import Places, resolve_topics
 from seal_ir.formats.runs.others import has_texts
 from seal_ir.formats.topics.reading import read_topics
 from seal_ir.reproduce.costs import LABELS, index_gb, search_cost
+from seal_ir.reproduce.evaluating import evaluated
 from seal_ir.reproduce.spec import Row, TableSpec, Topics
 
 _PAGE_DELIMITER = "#"
@@ -150,10 +151,12 @@ def _measured(spec: TableSpec, topics: Topics, places: Places, options: Resampli
     delimiter = _PAGE_DELIMITER if topics.pages else None
     looks = questions.answers is not None and not all(map(has_texts, runs.values()))
     texts = searched_texts(spec.index, places) if looks else None
-    read = [row.predictions.get(topics.name) for row in spec.rows if row.system in runs]
-    table = evaluate(list(runs.values()), questions, columns, texts, EvalOptions(TOKENS, delimiter), read)
-    named = tuple(replace(result, system=system) for result, system in zip(table.results, runs, strict=True))
-    return _compared(replace(table, results=named), spec, topics, options)
+    read = {row.system: path for row in spec.rows if (path := row.predictions.get(topics.name))}
+    read = {system: path for system, path in read.items() if is_file(path)}
+    # Where a table has readers, rows without one have no answers by intent.
+    blank = runs.keys() if spec.readers else ()
+    table = evaluated(runs, read, questions, columns, texts, EvalOptions(TOKENS, delimiter), blank)
+    return None if table is None else _compared(table, spec, topics, options)
 
 
 def _columns(spec: TableSpec, topics: Topics) -> list[Column]:
@@ -215,6 +218,7 @@ def _cells(table: Table) -> dict[tuple[str, str], Figure]:
         )
         for result, of_result in zip(table.results, intervals, strict=True)
         for column in table.columns
+        if column.name in result.figures
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -62,11 +63,13 @@ def interval_blocks(spec: TableSpec, measured: Measured) -> list[Block]:
 def short_grid(spec: TableSpec, measured: Measured, page: Page) -> Grid:
     """The figures of a page's short form, all sets side by side: a column for each set and measure.
 
-    It has neither stars nor published figures: they are in the whole table.
+    It has no stars, no published figures and no empty columns; the whole table has what there is.
     """
     cells, sets = _by_place(measured), {topics.name: topics for topics in spec.topics}
-    columns = [(topics, measure) for topics in page.topics for measure in page.measures]
-    one_kind = len({measure.partition("@")[0] for measure in page.measures}) == 1
+    having = {(figure.topics, figure.measure) for figure in measured.figures if figure.system in page.systems}
+    asked = [(topics, measure) for topics in page.topics for measure in page.measures]
+    columns = [column for column in asked if column in having]
+    one_kind = len({measure.partition("@")[0] for measure in page.measures if "@" in measure}) == 1
     grid = [["system", *(_short_head(sets[topics], measure, one_kind) for topics, measure in columns)]]
     for system in page.systems:
         figures = [cells.get((topics, system, measure)) for topics, measure in columns]
@@ -86,15 +89,16 @@ def short_notes(spec: TableSpec, measured: Measured, page: Page) -> list[str]:
 
 def notes(spec: TableSpec, measured: Measured) -> list[str]:
     """What the figures rest on, one line each."""
-    compared = {figure.system: figure.comparison for figure in measured.figures if figure.comparison}
+    compared = Counter((f.topics, f.measure) for f in measured.figures if f.comparison)
     lines = [
         _rests_on(topics, table) for topics in spec.topics if (table := measured.tables.get(topics.name))
     ]
     if compared:
         seed = next(table.statistics.options.seed for table in measured.tables.values() if table.statistics)
+        least, most = min(compared.values()), max(compared.values())
         lines.append(
             f"*: p < {SIGNIFICANT} against {spec.baseline} (paired randomisation test, two-sided,"
-            f" Holm over the {len(compared)} compared with it, seed {seed})"
+            f" Holm over the {most if least == most else f'{least} to {most}'} compared with it, seed {seed})"
         )
     lines += _told_of(find_frontiers(spec, measured))
     if any(figure.published is not None for figure in measured.figures) and spec.source:
@@ -246,7 +250,7 @@ def _rests_on(topics: Topics, table: Table) -> str:
     """Of one set: how many questions, what the measures are over, how answers were matched."""
     over: dict[int, list[str]] = {}
     for column in table.columns:
-        n = len(table.results[0].values[column.name])
+        n = next(len(result.values[column.name]) for result in table.results if column.name in result.values)
         over.setdefault(n, []).append(label(column.name))
     parts = [f"{topics.label}: {len(table.questions.topics)} questions"]
     parts += [f"{', '.join(labels)} over {n}" for n, labels in over.items()]

@@ -20,7 +20,7 @@ _AHEAD_SECONDS = 60  # that the clock of a file server may be before ours
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """Why a row has no run on some topics, or no index.
+    """Why a row has no run on some topics, no answers, or no index.
 
     Attributes:
         system: the row.
@@ -107,7 +107,6 @@ def make_plan(spec: TableSpec, cache: Path) -> Plan:
         for topics in (known for known in spec.topics if known.name in row.runs):
             maker = graph.makers.get(row.runs[topics.name])
             parts = [row.runs[topics.name], *row.costs.get(topics.name, ())]
-            parts += [row.predictions[topics.name]] if topics.name in row.predictions else []
             ends = [graph.makers[path] for path in parts if path in graph.makers]
             run = row.runs[topics.name]
             if not (is_file(run) and has_texts(run)):
@@ -123,6 +122,7 @@ def make_plan(spec: TableSpec, cache: Path) -> Plan:
             else:
                 live.add(topics.name)
                 wanted |= graph.chain(ends)
+                lacks += _unread(row, topics, graph, wanted)
         for path in row.size_of:
             ends = [i for made, i in graph.makers.items() if _holds(path, made)]
             needs = graph.unmet_of(ends) if ends or path.exists() else (Need(f"{path}, which is not there"),)
@@ -136,6 +136,16 @@ def make_plan(spec: TableSpec, cache: Path) -> Plan:
         tuple(topics for topics in spec.topics if topics.name in live),
         tuple(lacks),
     )
+
+
+def _unread(row: Row, topics: Topics, graph: _Graph, wanted: set[int]) -> list[Lack]:
+    """Why a run that is there is not read; nothing where it is, and its steps are wanted then."""
+    ends = [i for path, i in graph.makers.items() if path == row.predictions.get(topics.name)]
+    needs = graph.unmet_of(ends)
+    if not needs:
+        wanted |= graph.chain(ends)
+        return []
+    return [Lack(row.system, topics.name, needs, graph.commands(ends))]
 
 
 def _absent(row: Row) -> list[Lack]:
@@ -156,6 +166,7 @@ def check_reached(spec: TableSpec, path: Path, cache: Path) -> None:
     makers = _makers(spec.steps)
     read = [run for row in spec.rows for run in row.runs.values()]
     read += [run for row in spec.rows for runs in row.costs.values() for run in runs]
+    read += [answers for row in spec.rows for answers in row.predictions.values()]
     ends = [
         i
         for made, i in makers.items()

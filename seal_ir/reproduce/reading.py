@@ -18,6 +18,7 @@ from seal_ir.reproduce.fields import Context, Fields, context_of
 from seal_ir.reproduce.frontier import read_frontiers
 from seal_ir.reproduce.needs import DATA
 from seal_ir.reproduce.outputs import read_outputs
+from seal_ir.reproduce.reader_words import read_readers
 from seal_ir.reproduce.spec import NO_DATA, Page, Row, Step, TableSpec, Topics
 from seal_ir.structured import load_toml
 
@@ -36,7 +37,7 @@ def read_spec(path: Path, results: Path, places: Places) -> TableSpec:
         raise InputError(f"{path}: not a table: {error}") from error
     table = Fields(str(path), values).only(
         *("title", "note", "source", "index", "measures", "baseline", "compare", "tolerance", "keys"),
-        *("need", "topics", "step", "row", "page", "frontier"),
+        *("need", "topics", "step", "row", "page", "frontier", "reader"),
     )
     folder, n_keys = results / path.stem, _n_keys(table)
     context = context_of(table, path, folder, places, has_keys=n_keys > 0)
@@ -60,6 +61,7 @@ def read_spec(path: Path, results: Path, places: Places) -> TableSpec:
         n_keys=n_keys,
         pages=tuple(_page(fields, path.parent, rows, topics) for fields in table.sections("page")),
         frontiers=read_frontiers(table, rows, topics),
+        readers=read_readers(table, context, rows, topics),
     )
     _check(table, spec)
     _check_keys(table, spec)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.errors import InputError
+from seal_ir.eval.answer_measures import answer_measure
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.reproduce.costs import LABELS
 from seal_ir.reproduce.figures import Measured
@@ -34,17 +35,19 @@ def in_points(measure: str, value: float) -> float:
 
 
 def drifts(spec: TableSpec, measured: Measured) -> list[str]:
-    """One line for each share that is further from what is recorded than its row's tolerance.
+    """One line for each share that is further from what is recorded than its row's, or reader's, tolerance.
 
     Costs are recorded too, but they are the machine's, and are not compared.
     """
-    tolerances = {row.system: row.tolerance for row in spec.rows}
+    rows = {row.system: row for row in spec.rows}
     lines = []
     for figure in measured.figures:
         if figure.value is None or figure.recorded is None or figure.measure in LABELS:
             continue
         now, then = in_points(figure.measure, figure.value), in_points(figure.measure, figure.recorded)
-        tolerance = tolerances[figure.system]
+        row = rows[figure.system]
+        is_read = row.reader is not None and answer_measure(figure.measure) is not None
+        tolerance = row.reader.tolerance if row.reader and is_read else row.tolerance
         if abs(now - then) > tolerance + _ROUNDING:
             where = f"{figure.system}, {figure.topics}, {figure.measure}"
             lines.append(f"{where}: recorded {then:g}, measured {now:g}, tolerance {tolerance:g}")

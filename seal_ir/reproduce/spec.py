@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from seal_ir.eval.answer_measures import answer_measure
 from seal_ir.reproduce.needs import Need
 
 NO_DATA = "$SEAL_IR_DATA"  # stands in paths for the folder of real data where there is none
@@ -50,6 +51,11 @@ class Topics:
         """The topics that are searched for, as commands read them."""
         return self.folder / "topics.tsv"
 
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Those of its measures that are of written answers."""
+        return tuple(name for name in self.measures if answer_measure(name) is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -73,6 +79,26 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class RunReader:
+    """What reads the runs of rows, so that written answers can be measured (`[[reader]]`).
+
+    Attributes:
+        words: the reader and its options, as `python -m seal_ir.read` takes them, in a fixed order.
+        systems: patterns of the rows whose runs it reads; () for all.
+        needs: what must be there.
+        tolerance: how far measures of written answers may be from what is recorded, in points.
+    """
+
+    words: tuple[str, ...]
+    systems: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
+    tolerance: float = 0.0
+
+    def __str__(self) -> str:
+        return shlex.join(self.words)
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One system of a table.
 
@@ -88,6 +114,7 @@ class Row:
         costs: by set of topics, the runs whose searches together are what its run cost, where that is not its
             own: a fused run, say, costs what both of its parts do.
         tolerance: how far a share may be from what is recorded, in points of a percentage.
+        reader: what reads its runs; None where nothing does.
         predictions: by set of topics, the answers that were read from its run; none without a reader.
         outputs: by set of topics, a file of the system itself, which is its run where it is there.
         output: what such a file is, in words, for a table that lacks it; None where it has none.
@@ -103,6 +130,7 @@ class Row:
     tolerance: float = 0.0
     preset: str = ""
     costs: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    reader: RunReader | None = None
     predictions: Mapping[str, Path] = field(default_factory=dict)
     outputs: Mapping[str, Path] = field(default_factory=dict)
     output: Need | None = None
@@ -171,6 +199,7 @@ class TableSpec:
         n_keys: how many keys of each best document are shown, in a table of keys; 0 in one of figures.
         pages: where it stands.
         frontiers: what is marked as the best at its price, on the sets that have both measures.
+        readers: what reads runs.
     """
 
     name: str
@@ -187,3 +216,4 @@ class TableSpec:
     n_keys: int = 0
     pages: tuple[Page, ...] = ()
     frontiers: tuple[Frontier, ...] = ()
+    readers: tuple[RunReader, ...] = ()

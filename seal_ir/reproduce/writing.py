@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from seal_ir.eval.answer_measures import answer_measure
 from seal_ir.eval.grids import aligned, booktabs, latex, piped
 from seal_ir.eval.tables import Interval, Table, versions
 from seal_ir.reproduce.figures import Figure, Measured
@@ -109,7 +110,9 @@ def as_csv(spec: TableSpec, measured: Measured, lacks: Sequence[Lack]) -> str:
 
 
 def _record(figure: Figure, row: Row, spec: TableSpec, makers: dict[Any, str]) -> dict[str, Any]:
-    run = row.runs.get(figure.topics) if figure.value is not None else None
+    is_read = answer_measure(figure.measure) is not None and figure.topics in row.predictions
+    files = row.predictions if is_read else row.runs
+    run = files.get(figure.topics) if figure.value is not None else None
     found = figure.comparison
     names = ("baseline", "delta", "p", "p_holm", "wins", "ties", "losses")
     return {

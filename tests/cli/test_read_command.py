@@ -80,9 +80,10 @@ def test_answers_are_written_and_measured(read: Read, titles: TitleReader) -> No
     ]
     assert "[0.0000, 1.0000]" in done.out
     about = json.loads(Path("predictions.jsonl.config.json").read_text(encoding="utf-8"))
-    assert about | {"seconds": 0, "passages": ""} == {
+    assert about | {"seconds": 0, "cpu_seconds": 0, "threads": 1, "passages": ""} == {
         **{"topics": "topics.tsv", "reader": "prompt", "model": "smollm2-135m", "quote": False},
-        **{"contexts": 2, "run": "run.trec", "passages": "", "n_topics": 2, "seconds": 0},
+        **{"contexts": 2, "batch_size": 8, "threads": 1, "device": None, "dtype": "float32"},
+        **{"run": "run.trec", "passages": "", "n_topics": 2, "seconds": 0, "cpu_seconds": 0},
     }
 
 

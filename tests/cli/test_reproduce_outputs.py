@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce.__main__ import main
-from tests.helpers.commands import Result, Runner, assert_fault
+from seal_ir.reproduce.reading import read_spec
+from tests.helpers.commands import ROOT, Result, Runner, assert_fault
 from tests.helpers.tables import arguments, row, step, two, write_data
 
 IMPORT = 'import = "{data}/others/{set}.json"'
@@ -165,3 +167,16 @@ def test_a_file_that_cannot_be_read_is_told(call: Runner, tmp_path: Path, data: 
     (data / "others" / "two.json").unlink()
     only = call(main, *arguments(tmp_path, text, "--systems", "X"))
     assert_fault(only, 1, "nothing to show; not made here: X: its output as")
+
+
+@pytest.mark.parametrize("name", ["nq", "nq320k", "kilt", "downstream"])
+def test_each_system_of_the_papers_tables_is_measured_or_taken_from_a_file(tmp_path: Path, name: str) -> None:
+    """And the page of others' outputs names that file, or its folder beside that of another row."""
+    told = (ROOT / "docs" / "others.md").read_text(encoding="utf-8")
+    spec = read_spec(ROOT / "eval" / f"{name}.toml", tmp_path, Places.from_environment())
+    for line in spec.rows:
+        assert (line.runs or line.outputs) and not line.missing, line.system
+        for path in line.outputs.values():
+            folder = path.parent.name
+            called = [f"others/{folder}/{path.name}`", f"/{folder}/SET{path.suffix}`", f"`{folder}`"]
+            assert any(words in told for words in called), path

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 COPY = "import shutil, sys; shutil.copy(sys.argv[1], sys.argv[2])"
 FILES = {
@@ -18,9 +20,13 @@ FILES = {
 }
 
 
-def write_data(folder: Path) -> Path:
-    """A folder for SEAL_IR_DATA."""
-    for name, text in FILES.items():
+ANSWERS = {"answers/two.jsonl": '{"qid": "q1", "answers": ["Paris"]}\n{"qid": "q2", "answers": ["London"]}\n'}
+READER = '[[reader]]\nreader = "prompt --dtype bfloat16"\n'
+
+
+def write_data(folder: Path, others: Mapping[str, str] = MappingProxyType({})) -> Path:
+    """A folder for SEAL_IR_DATA; `others` are files in place of these."""
+    for name, text in {**FILES, **others}.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -50,6 +56,16 @@ def two(head: str = "", topics: str = "", needs: str = "") -> str:
         + step("half.trec", "half.trec", needs)
         + row("The half", 'run = "half.trec"')
     )
+
+
+def answered(index: object, measures: str = '"AnswerAccuracy@1"') -> str:
+    """The table of two rows with measures that need answers, and an index."""
+    return two(head=f'index = "{index}"').replace('"Success@1", "Rprec"', measures)
+
+
+def read(index: object, reader: str = READER) -> str:
+    """The same with EM, and a reader."""
+    return answered(index, '"AnswerAccuracy@1", "EM"') + reader
 
 
 def write_table(folder: Path, text: str, name: str = "two") -> Path:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seal_ir.errors import InputError, ModelError, UsageError
+from seal_ir.lm import families
 from seal_ir.read.contexts import (
     CollectionPassages,
     IndexPassages,
@@ -173,7 +174,7 @@ def test_what_names_of_readers_mean(tmp_path: Path, llama: Path) -> None:
     assert reader_spec("prompt", quote=True).quote
     assert reader_spec("smollm2-135m-rank").kind == "prompt"
     assert reader_spec(str(llama)) == ("prompt", str(llama), False)
-    seq2seq = folder(tmp_path / "t5", '{"is_encoder_decoder": true}')
+    seq2seq = folder(tmp_path / "t5", '{"model_type": "t5"}')  # which need not say that it has a decoder
     assert reader_spec(seq2seq) == ("fid", seq2seq, False)
     assert reader_spec(seq2seq).default_contexts == 100
 
@@ -183,8 +184,49 @@ def test_names_that_mean_no_reader(tmp_path: Path) -> None:
         reader_spec("fid")
     with pytest.raises(ModelError, match="no such model folder"):
         reader_spec(str(tmp_path / "nowhere"))
-    with pytest.raises(ModelError, match=r"config\.json: cannot be read"):
-        reader_spec(folder(tmp_path / "odd", "{"))
-    seq2seq = folder(tmp_path / "t5", '{"is_encoder_decoder": true}')
+    seq2seq = folder(tmp_path / "t5", '{"model_type": "t5"}')
     with pytest.raises(UsageError, match="--quote is for prompt readers"):
         reader_spec(seq2seq, quote=True)
+
+
+CONFIGS = {
+    "llama": ('{"model_type": "llama"}', "prompt"),
+    "bart": ('{"model_type": "bart"}', "fid"),
+    "bert that writes": ('{"model_type": "bert", "is_decoder": true}', "prompt"),
+    "bert": ('{"model_type": "bert"}', "bert is neither a causal nor an encoder-decoder language model"),
+    "speech": ('{"model_type": "whisper"}', "whisper is neither a causal nor an encoder-decoder"),
+    "vectors": ('{"model_type": "t5", "is_encoder_decoder": false}', "t5 is neither a causal nor"),
+    "no kind": ("{}", "the model cannot be loaded from this "),
+    "unknown": ('{"model_type": "x"}', "the model cannot be loaded from this "),
+    "no JSON": ("{", "the model cannot be loaded from this "),
+}
+
+
+@pytest.mark.parametrize("is_hub_name", [False, True], ids=["folder", "hub name"])
+@pytest.mark.parametrize(("config", "wanted"), CONFIGS.values(), ids=CONFIGS)
+def test_the_configuration_says_how_a_model_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str, wanted: str, is_hub_name: bool
+) -> None:
+    """Of a folder, and of a name of the hub, whose files are in its cache."""
+    name = folder(tmp_path / "model", config)
+    if is_hub_name:
+        monkeypatch.setattr(families, "reachable_source", lambda files, source=name: source)
+        name = "someone/their-model"
+    if wanted in ("prompt", "fid"):
+        assert reader_spec(name).kind == wanted
+        return
+    with pytest.raises(ModelError) as error:
+        reader_spec(name)
+    assert str(error.value).startswith(f"{name}: ")
+    assert wanted in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_an_adapter_reads_as_its_base(tmp_path: Path) -> None:
+    base = folder(tmp_path / "t5", '{"model_type": "t5"}')
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text(
+        json.dumps({"base_model_name_or_path": base}), encoding="utf-8"
+    )
+    assert reader_spec(str(adapter)).kind == "fid"

@@ -246,10 +246,32 @@ def test_the_short_table_of_the_front_page_is_what_is_recorded(places: Places) -
     block = page.file.read_text(encoding="utf-8").partition("<!-- table default -->")[2].partition("<!--")[0]
     lines = [line for line in block.splitlines() if line.startswith("| ") and "---" not in line]
     head, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert head == short_grid(spec, Measured((), {}), page)[0]
-    assert [row[0] for row in rows] == list(page.systems)
-    by_system = {row.system: row.recorded for row in spec.rows}
-    columns = [(topics, measure) for topics in page.topics for measure in page.measures]
-    for system, *cells in rows:
-        wanted = [by_system[system][topics][measure] for topics, measure in columns]
-        assert list(map(float, cells)) == pytest.approx(wanted, abs=0.0006)
+    recorded_figures = figures(
+        *(
+            (row.system, topics, measure, value)
+            for row in spec.rows
+            for topics, of_set in row.recorded.items()
+            for measure, value in of_set.items()
+        )
+    )
+    wanted = short_grid(spec, recorded_figures, page)
+    assert head == wanted[0]
+    assert [row[0] for row in rows] == list(page.systems) == [line[0] for line in wanted[1:]]
+    found, told = (
+        [float(cell or "nan") for line in grid for cell in line[1:]] for grid in (rows, wanted[1:])
+    )
+    assert found == pytest.approx(told, abs=0.0011, nan_ok=True)  # recorded to a hundredth of a point
+
+
+def test_a_short_table_has_no_empty_columns_and_short_heads(places: Places, tmp_path: Path) -> None:
+    """EM has no cut-off, and so says its name; it is of one of the sets only."""
+    sets = '[[topics]]\nname = "six"\nlabel = "Six, all"\nmeasures = ["Success@1", "Success@5", "EM"]\n'
+    text = two().replace('"Rprec"]', '"Success@5", "EM"]').replace("[[topics]]", f"{sets}[[topics]]", 1)
+    page = '[[page]]\nfile = "x.md"\nmeasures = ["Success@1", "Success@5", "EM"]\nsystems = ["The half"]\n'
+    spec = spec_of(write_table(tmp_path, text + page), places)
+    cells = [("The half", name, f"Success@{k}", 0.5) for name in ("two", "six") for k in (1, 5)]
+    measured = figures(*cells, ("The half", "six", "EM", 0.25), ("The good", "two", "EM", 1.0))
+    assert short_grid(spec, measured, spec.pages[0]) == [
+        ["system", "Six @1", "Six @5", "Six EM", "two @1", "two @5"],
+        ["The half", "0.500", "0.500", "0.250", "0.500", "0.500"],
+    ]

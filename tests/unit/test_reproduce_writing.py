@@ -13,7 +13,7 @@ from seal_ir.errors import InputError, UsageError
 from seal_ir.eval.significance import Resampling
 from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce import layout, writing
-from seal_ir.reproduce.figures import Measured, check_questions, measure, write_topics
+from seal_ir.reproduce.figures import Figure, Measured, check_questions, measure, write_topics
 from seal_ir.reproduce.plan import Plan, imported, make_plan
 from seal_ir.reproduce.reading import read_spec
 from seal_ir.reproduce.spec import TableSpec
@@ -110,6 +110,15 @@ def test_text(places: Places, tmp_path: Path) -> None:
         f"# {', '.join(f'{name} {number}' for name, number in writing.versions().items())}",
         "# not made here: Paper_only: a model (100 GB)",
     ]
+
+
+def test_the_note_says_over_how_many_systems_holms_correction_is(places: Places, tmp_path: Path) -> None:
+    """Where a set or a measure has fewer of them than another."""
+    spec, measured, plan = made(places, tmp_path)
+    compared = next(figure.comparison for figure in measured.figures if figure.comparison)
+    more = [Figure(name, "six", "Success@1", 1.0, comparison=compared) for name in ("B", "C")]
+    measured = Measured([*measured.figures, *more], measured.tables)
+    assert "Holm over the 1 to 3 compared with it, seed 0" in writing.as_text(spec, measured, plan.lacks)
 
 
 def test_markdown(places: Places, tmp_path: Path) -> None:

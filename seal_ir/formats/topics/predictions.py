@@ -35,6 +35,16 @@ def has_predictions(path: Path) -> bool:
     return "answer" in first and "output" not in first
 
 
+def brings_answers(path: Path) -> bool:
+    """Whether a file holds answers that a system wrote: nothing else, or in KILT's datapoints.
+
+    Raises:
+        InputError: the file cannot be read, or a datapoint breaks its format.
+    """
+    path = rereadable(path)
+    return has_predictions(path) or ("output" in _first_record(path) and bool(read_guessed_answers(path)))
+
+
 def _first_record(path: Path) -> JsonRecord:
     """The object on the first line; an empty one where there is none."""
     first = first_line(path)

@@ -42,8 +42,8 @@ def load_prompt_reader(
     network = load_network(files, chosen_dtype(dtype, place)).to(place)
     if network.config.is_encoder_decoder:
         raise ModelError(
-            f"{files.source}: is an encoder-decoder model; the prompt reader needs a causal one, and --reader"
-            " fid one that was trained to read"
+            f"{files.source}: is an encoder-decoder model; the prompt reader needs a causal one, and"
+            " Fusion-in-Decoder reads with this kind"
         )
     return PromptReader(
         causal_model(network), tokenizer, text_ends(network, tokenizer), template, quote=quote
