@@ -146,6 +146,7 @@ def inside(folder: Path, sample: int, children: int, again: bool) -> None:
     from mutmut import __main__ as mutmut
 
     mutmut.copy_src_dir()
+    mutmut.copy_also_copy_files()
     mutmut.setup_source_paths()
     mutmut.create_mutants(children)
     # Forgets results that other tests gave; `_run` would do so when it has been told what to try.
