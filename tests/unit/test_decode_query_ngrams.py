@@ -140,3 +140,14 @@ def test_long_ngrams_are_scored_whether_read_word_by_word_or_in_one_go(
         assert key.logprob == pytest.approx(model.forced(prompt, tokens), abs=1e-12)
     if n_vocabulary == len(WORDS):
         assert model.n_steps == (1 if nested else 4)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_what_follows_the_impossible_is_no_key_and_word_by_word_not_read(nested: bool) -> None:
+    index = _index(["the", "river", "x-y"])
+    model = StubModel(len(WORDS), seed=3, banned=[WORDS.index("the")], nested=nested)
+    config = DecodeConfig(beam=1, body_steps=1, title_steps=0, query_words=3, unigrams=0)
+    made = generator(index.tokenizer, model, title_end=0)
+    (found,) = decode(made, index, ["the river"], config).queries
+    assert [key.symbols for key in found.keys if key.kind == QUERY] == [(WORDS.index("river") + FIRST_TOKEN,)]
+    assert model.n_steps == 0
