@@ -96,7 +96,7 @@ coverage: install  ## measure which lines and branches the tests of test-fast ru
 	$(PYTEST) -m 'not slow and not data and not gpu' --hypothesis-profile=fast --cov --cov-report=
 	$(PYTHON) -m tests.helpers.covered
 
-# Each group once takes minutes, the first time as long as its tests run for each mutant.
+# What is known of a mutant is kept below build/; a group takes minutes the first time.
 mutants: install  ## change the code, one place at a time, and list what no test notices (GROUP="rank decode" SAMPLE=100)
 	$(PYTHON) -m tests.helpers.mutants $(GROUP) $(if $(SAMPLE),--sample $(SAMPLE))
 

@@ -118,8 +118,8 @@ def settle(group: Group) -> None:
         "only_mutate": group.modules,
         "pytest_add_cli_args": PYTEST,
         "pytest_add_cli_args_test_selection": group.tests,
-        "timeout_constant": 10.0,  # seconds, so long because a busy machine is no endless loop
-        "timeout_multiplier": 3.0,
+        "timeout_constant": 20.0,  # seconds, so long because a busy machine is no endless loop
+        "timeout_multiplier": 4.0,
         "process_isolation": "forkserver",  # what test helpers cached in an earlier run would hide mutants
         "track_dependencies": False,
         "use_git_change_detection": False,
@@ -146,6 +146,7 @@ def inside(folder: Path, sample: int, children: int, again: bool) -> None:
     from mutmut import __main__ as mutmut
 
     mutmut.copy_src_dir()
+    mutmut.copy_also_copy_files()
     mutmut.setup_source_paths()
     mutmut.create_mutants(children)
     # Forgets results that other tests gave; `_run` would do so when it has been told what to try.

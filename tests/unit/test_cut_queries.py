@@ -12,7 +12,7 @@ from seal_ir.baselines.dense import questions
 from seal_ir.baselines.dense.encoders import find_encoder
 from seal_ir.baselines.dense.questions import fitting
 from seal_ir.config import DecodeConfig, SearchConfig
-from seal_ir.decode.prompts import CutQueries, cut_sentence
+from seal_ir.decode.prompts import cut_sentence
 from seal_ir.encode.encoder import SealQueryEncoder
 from seal_ir.records import Query
 from seal_ir.search.searcher import SealSearcher
@@ -30,26 +30,6 @@ LIMIT = (
 LONG, FITS = "whale " * 600, "whale"
 TOLD = f"queries were longer than {LIMIT} tokens and were cut"
 QUERIES = [LONG, FITS, LONG]
-
-
-def test_the_sentence_counts_over_batches_and_names_ten_at_most() -> None:
-    cut = CutQueries()
-    assert cut.sentence() == ""
-    cut.add(["1", "2", "3"], {})
-    assert cut.sentence() == ""
-    cut.add(["4", "5"], {1: 512, 0: 500})
-    assert cut.sentence() == "2 of 5 queries were longer than 500 tokens and were cut: topics 4, 5"
-    cut.add([f"t{i}" for i in range(20)], dict.fromkeys(range(20), 512))
-    named = ", ".join(["4", "5", *(f"t{i}" for i in range(8))])
-    assert cut.sentence() == f"22 of 25 queries were longer than 500 tokens and were cut: topics {named}, ..."
-
-
-def test_queries_without_names_are_told_by_position() -> None:
-    assert cut_sentence({0: 7, 2: 7}, None, 3).endswith(
-        "2 of 3 queries were longer than 7 tokens and were cut: positions 0, 2"
-    )
-    assert cut_sentence({0: 7}, None, 1) == "1 of 1 queries were longer than 7 tokens and were cut"
-    assert cut_sentence({}, ["a"], 1) == ""
 
 
 def _batch(searcher: SealSearcher) -> None:

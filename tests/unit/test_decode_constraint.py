@@ -229,9 +229,9 @@ def test_what_the_model_holds_for_impossible_is_no_continuation(narrow: int) -> 
 @pytest.mark.parametrize("n_best", [1, 2, 5, 50])
 @pytest.mark.parametrize("seed", range(3))
 def test_of_many_that_are_enumerated_the_best_are_found(seed: int, n_best: int) -> None:
-    symbols = range(FIRST_TOKEN, FIRST_TOKEN + 60)
+    symbols = range(FIRST_TOKEN, FIRST_TOKEN + 300)
     index = _index([[1, 2, *symbols]])
-    logprobs = np.random.default_rng(seed).permutation(60)[None] * -0.125
+    logprobs = np.random.default_rng(seed).permutation(300)[None] * -0.125
     found, _ = _best(index, _beams(index, ()), logprobs, n_best, CostRule(999))
     order = np.argsort(-logprobs[0])[:n_best]
     assert found == [(FIRST_TOKEN + token, 0) for token in order.tolist()]

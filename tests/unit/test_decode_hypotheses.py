@@ -115,6 +115,21 @@ def test_what_is_settled_is_attested_or_absent_and_due_no_more() -> None:
     assert found.ranges.tolist() == [[[8, 9]], [[5, 7]]]
 
 
+@pytest.mark.parametrize("settled", [False, True])
+def test_what_is_attested_has_the_types_of_the_index(settled: bool) -> None:
+    """Also where nothing is: symbols that became floats would compare equal, and be none."""
+    pool = _pool()
+    if settled:
+        pool.settle(np.array([1, 3]), np.array([[[5, 7]], [[4, 4]]]))
+    found = pool.attested
+    assert len(found.beams) == int(settled)
+    assert pool.symbols.dtype == found.symbols.dtype == np.uint32
+    types = (found.beams.dtype, found.tokens.dtype, found.ranges.dtype, found.scores.dtype)
+    assert types == (np.int64, np.int64, np.int64, np.float64)
+    empty = Pool(_beams()).attested
+    assert (empty.symbols.dtype, empty.ranges.shape) == (np.uint32, (0, 1, 2))
+
+
 def test_a_continuation_in_one_of_two_segments_is_attested() -> None:
     beams = _beams()._replace(ranges=np.zeros((4, 2, 2), np.int64))
     pool = Pool(beams)

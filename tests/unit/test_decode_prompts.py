@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from seal_ir.config import DecodeConfig
-from seal_ir.decode.prompts import CutQueries, MadePrompt, make_prompt, note_cut, room_for
+from seal_ir.decode.prompts import CutQueries, MadePrompt, cut_sentence, make_prompt, note_cut, room_for
 from seal_ir.errors import ModelError
 from seal_ir.lm.protocols import Generator
 from seal_ir.records import BODY, TITLE
@@ -85,7 +85,11 @@ def test_where_tokens_merge_otherwise_at_the_seam_less_is_kept() -> None:
         kept = TOKENIZER.decode(list(made.prompt.tokens[1:]))
         assert kept.startswith(FRONT)
         assert kept.endswith(" body")
-        assert N_TEMPLATE < len(made.prompt.tokens) - 1 <= N_TEMPLATE + room
+        longest = max(
+            n for n in range(1, room + 1) if len(_encoded(TOKENIZER.decode(ids[:n]))) <= N_TEMPLATE + room
+        )
+        assert made.prompt.tokens == (BEGIN, *_encoded(TOKENIZER.decode(ids[:longest])))
+        assert longest < room or room % 2 == 0
         assert made.limit == room
 
 
@@ -138,3 +142,26 @@ def test_ten_are_named_in_the_order_of_their_places(n: int, more: str) -> None:
     names = ", ".join(f"t{i}" for i in range(10))
     told = f"{n} of 12 queries were longer than 9 tokens and were cut: topics {names}{more}"
     assert cut.sentence() == told
+
+
+def test_the_sentence_counts_over_batches_and_names_ten_at_most() -> None:
+    cut = CutQueries()
+    assert cut.sentence() == ""
+    cut.add(["1", "2", "3"], {})
+    assert cut.sentence() == ""
+    cut.add(["4", "5"], {1: 512, 0: 500})
+    assert cut.sentence() == "2 of 5 queries were longer than 500 tokens and were cut: topics 4, 5"
+    cut.add([f"t{i}" for i in range(20)], dict.fromkeys(range(20), 512))
+    named = ", ".join(["4", "5", *(f"t{i}" for i in range(8))])
+    assert cut.sentence() == f"22 of 25 queries were longer than 500 tokens and were cut: topics {named}, ..."
+
+
+def test_queries_without_names_are_told_by_position() -> None:
+    assert cut_sentence({0: 7, 2: 7}, None, 3).endswith(
+        "2 of 3 queries were longer than 7 tokens and were cut: positions 0, 2"
+    )
+    assert cut_sentence({0: 7}, None, 1) == "1 of 1 queries were longer than 7 tokens and were cut"
+    assert cut_sentence({}, ["a"], 1) == ""
+    told = "1 of 2 queries were longer than 7 tokens and were cut"
+    assert cut_sentence({1: 7}, ["a", "b"], 2) == f"{told}: topics b"
+    assert cut_sentence({1: 7}, None, 2) == f"{told}: positions 1"

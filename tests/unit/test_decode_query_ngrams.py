@@ -114,11 +114,11 @@ def test_spared_are_those_that_occur_as_often_as_what_they_begin_with() -> None:
 
 
 @pytest.mark.parametrize("nested", [False, True])
-@pytest.mark.parametrize("n_vocabulary", [len(WORDS), WORDS.index("iPad")])
+@pytest.mark.parametrize(("n_vocabulary", "longest"), [(len(WORDS), 5), (9, 4), (6, 2)])
 def test_long_ngrams_are_scored_whether_read_word_by_word_or_in_one_go(
-    nested: bool, n_vocabulary: int
+    nested: bool, n_vocabulary: int, longest: int
 ) -> None:
-    """In one go, a step reads what begins with what the step before it would have read."""
+    """The model may not know the last word, or one that others follow."""
     index = _index(["the", "river", "x-y", "the", "iPad"], ["the", "river", "x-y", "river", "the"])
     model = StubModel(n_vocabulary, seed=3, nested=nested)
     made = generator(index.tokenizer, model, title_end=0)
@@ -132,7 +132,7 @@ def test_long_ngrams_are_scored_whether_read_word_by_word_or_in_one_go(
         if all(WORDS.index(word) < n_vocabulary for word in text.split())
     }
     assert {symbols: key.count for symbols, key in keys.items()} == expected
-    assert max(map(len, keys)) == (5 if n_vocabulary == len(WORDS) else 4)
+    assert max(map(len, keys)) == longest
     prompt = prompt_tokens(made, made.description.prompt(BODY), query)
     for symbols, key in keys.items():
         assert key.ranges == index.find(symbols)
@@ -140,3 +140,14 @@ def test_long_ngrams_are_scored_whether_read_word_by_word_or_in_one_go(
         assert key.logprob == pytest.approx(model.forced(prompt, tokens), abs=1e-12)
     if n_vocabulary == len(WORDS):
         assert model.n_steps == (1 if nested else 4)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_what_follows_the_impossible_is_no_key_and_word_by_word_not_read(nested: bool) -> None:
+    index = _index(["the", "river", "x-y"])
+    model = StubModel(len(WORDS), seed=3, banned=[WORDS.index("the")], nested=nested)
+    config = DecodeConfig(beam=1, body_steps=1, title_steps=0, query_words=3, unigrams=0)
+    made = generator(index.tokenizer, model, title_end=0)
+    (found,) = decode(made, index, ["the river"], config).queries
+    assert [key.symbols for key in found.keys if key.kind == QUERY] == [(WORDS.index("river") + FIRST_TOKEN,)]
+    assert model.n_steps == 0

@@ -123,7 +123,7 @@ def _continued(made: Generator, kind: str, step: Step, after: Step | None) -> li
         StubModel(9, seed=5, banned=[2]),
         *(StubModel(5, seed=seed) for seed in range(4)),
         StubModel(48, seed=11),
-        StubModel(48, seed=1, levels=1),
+        StubModel(48, seed=1, levels=4),
     ],
     ids=["few", "banned", *(f"small{seed}" for seed in range(4)), "many", "ties"],
 )

@@ -166,6 +166,21 @@ def test_common_beginnings_are_read_once() -> None:
     assert (made.model.n_steps, made.model.n_rows) == (2, 1 + 5)
 
 
+def test_keys_that_begin_alike_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In whatever order they come: five at a time share a beginning of two tokens."""
+    monkeypatch.setattr(rescoring, "_KEYS_AT_ONCE", 5)
+    made = _made()
+    rescore(made, ["a"], [_keys(*(_ngrams(25)[i * 7 % 25] for i in range(25)))], CONFIG)
+    assert isinstance(made.model, StubModel)
+    assert (made.model.n_steps, made.model.n_rows) == (5 * 2, 5 * 2)
+
+
+def test_a_token_that_the_model_does_not_know_is_impossible() -> None:
+    keys = [_key(A, E), _key(A, B), _key(E), _key(E, A)]
+    (found,) = rescore(_made(Counted(4, seed=1)), ["a"], [_keys(*keys)], CONFIG).queries
+    assert [key.symbols for key in found.keys] == [(A, B)]
+
+
 def test_nothing_is_read_behind_what_is_impossible() -> None:
     made = _made(Counted(7, seed=1, banned=[1]))  # type: ignore[arg-type]
     keys = [_key(B, A, C), _key(A, B, C), _key(A), _key(A, C)]
