@@ -199,6 +199,8 @@ def test_text_and_markdown_of_figures_and_parts(small: Table) -> None:
 def test_how_many_topics_figures_are_over_is_shown_where_it_is_not_all(small: Table) -> None:
     heads = [line.split("  ") for line in as_text(averaged(small, JUDGED)).splitlines()[:2]]
     assert heads[0] == ["system", "P@1 (n=3)", "EM (n=1)"]
+    lone = as_text(averaged(replace(small, results=[RESULT]), JUDGED)).splitlines()
+    assert lone[:2] == ["system  P@1 (n=3)  EM (n=1)", "one        0.6667    1.0000"]
     part = part_of(small, "some", {"1", "4"})
     assert part is not None
     table = averaged(replace(small, parts=(part,)), IN_RUN)
