@@ -312,3 +312,5 @@ def test_names_of_files_say_how_rows_are_written() -> None:
         with pytest.raises(UsageError) as told:
             check_rows_path(Path("a.csv"), option)
         assert str(told.value) == f"{before}a.csv: must end in .tsv or .jsonl"
+    with pytest.raises(UsageError, match=r"^a\.csv: must end in"):
+        write_rows(Path("a.csv"), ("topic",), [])

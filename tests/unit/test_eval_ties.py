@@ -160,5 +160,7 @@ def test_figures_that_are_left_open_and_their_topics() -> None:
     )
     assert list(left_open("run", columns, worst, worst)) == []
     assert list(left_open("run", columns, {}, {})) == []
+    (found,) = left_open("run", columns, {"AP": {"1": 0.5, "2": 0.25}}, {"AP": {"1": 0.499999, "2": 0.25}})
+    assert found.text.endswith("topics 1")  # however little it is
     (found,) = left_open("run", columns, worst, best)  # a measure that is lower on what others gain from
     assert "P@1 (0.3333 to 0.6667)" in found.text
