@@ -137,6 +137,17 @@ def test_of_too_many_orders_some_are_tried(n_sets: int) -> None:
     assert tried == again
 
 
+@pytest.mark.parametrize(
+    ("name", "sets"), [("KiltRprec", ["d40 d20 d50"]), ("KiltSuccess@57", ["d20", "d40", "d50"])]
+)
+def test_of_too_many_orders_those_of_whole_sets_are_tried(name: str, sets: list[str]) -> None:
+    """One of 34,220 orders of three pages among sixty has all of them first, one all of them last."""
+    ranking, pages = [f"d{i}" for i in range(60)], [texts.split() for texts in sets]
+    found = orders_by_sets(ranking, [(0, 60)], pages, kilt(name))
+    assert found is not None
+    assert [kilt(name)(order, pages) for order in found] == [1, 0]
+
+
 @pytest.mark.parametrize(("k", "is_parted"), [(1, False), (2, True), (3, True), (4, False), (9, False)])
 def test_ties_that_a_cut_goes_through(k: int, is_parted: bool) -> None:
     """Places 1, 2 and 3, from 0: the second to the fourth document."""
