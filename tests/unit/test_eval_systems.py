@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,21 @@ def test_each_measure_is_looked_at(run: Path, name: str, lacking: dict[str, obje
 def test_no_system_is_dropped_for_want_of_predictions(run: Path) -> None:
     with pytest.raises(ValueError, match="zip"):
         evaluate([run, run], QUESTIONS, BOTH[:1], predictions=[None])
+
+
+def test_runs_of_others_are_told_apart_by_what_is_asked(own: Path) -> None:
+    """They number topics in their own way."""
+    questions = Questions("t", ["a", "b"], None, {"a": {"x2": 1}, "b": {"x3": 1}})
+    questions = replace(questions, asked={"a": "asks 2", "b": "asks 3"})
+    assert evaluate([own], questions, BOTH[:1]).results[0].figures == {"P@1": 1.0}
+
+
+def test_ties_behind_the_first_right_passage_leave_no_accuracy_open(tmp_path: Path) -> None:
+    run = tmp_path / "run.trec"
+    run.write_text("1 Q0 a 1 3 t\n1 Q0 b 2 2 t\n1 Q0 c 3 2 t\n1 Q0 d 4 1 t\n", encoding="utf-8")
+    columns = parse_measures(["AnswerAccuracy@1", "AnswerAccuracy@2"])
+    for right, figures in (("a", (1, 1)), ("d", (0, 0))):
+        texts = {docid: "yes" if docid == right else "no" for docid in "abcd"}
+        table = evaluate([run], Questions("t", ["1"], {"1": ["yes"]}), columns, lambda _, its=texts: its)
+        assert tuple(table.results[0].figures.values()) == figures
+        assert table.findings == ()

@@ -228,6 +228,10 @@ def test_intervals_of_written_answers_and_comparisons_go_below(small: Table) -> 
         "EM       two     0.2500  [0.1250, 0.5000]",
         f"# {note}; over topics, seed 5",
     ]
+    assert as_markdown(table).splitlines()[-8:-6] == [
+        "| measure | system | figure | 90 % |",
+        "| --- | --- | ---: | ---: |",
+    ]
     judged = replace(table, columns=parse_measures(["P@1"]))
     assert "\n\n" not in as_text(judged)  # runs have theirs in the JSON
     found = Comparison("two", "one", "EM", 4, -0.25, Interval(-0.5, 0.25), 0.25, 0.00001, 1, 2, 3)
