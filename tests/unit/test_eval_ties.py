@@ -112,6 +112,19 @@ def test_orders_for_measures_over_sets_of_pages(
         assert all(order[i] == ranking[i] for i in range(len(ranking)) if i not in tied)
 
 
+def test_all_orders_are_tried_once_where_they_are_not_too_many() -> None:
+    """Two pages of two sets among twelve: 12 times 11 orders, and the one that is there."""
+    ranking, sets = [f"d{i}" for i in range(14)], [["d3", "x"], ["d5"]]
+    tried: list[tuple[str, ...]] = []
+
+    def measure(order: Sequence[str], pages: Sequence[Sequence[str]]) -> float:
+        tried.append(tuple(order))
+        return kilt("KiltRprec")(order, pages)
+
+    assert orders_by_sets(ranking, [(0, 12)], sets, measure) is not None
+    assert (len(tried), len(set(tried))) == (133, 132)
+
+
 @pytest.mark.parametrize("n_sets", [4, 12])
 def test_of_too_many_orders_some_are_tried(n_sets: int) -> None:
     ranking = [f"d{i}" for i in range(40)]
