@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import isfinite
 from pathlib import Path
 
 from seal_ir.errors import UsageError
@@ -51,7 +50,7 @@ def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Cells]) -> Non
             if path.suffix == ".tsv":
                 file.write("\t".join(map(str, cells)) + "\n")
             else:
-                record = dict(zip(columns, map(_json, cells), strict=True))
+                record = dict(zip(columns, cells, strict=True))
                 file.write(f"{json_line(record)}\n")
 
 
@@ -60,7 +59,3 @@ def _rows(table: Table) -> Iterator[Cells]:
         for result in table.results:
             for qid, value in result.values[column.name].items():
                 yield qid, result.system, column.name, value
-
-
-def _json(cell: str | float) -> str | float | None:
-    return cell if isinstance(cell, str) or isfinite(cell) else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from math import isfinite
 from typing import Any
 
 from seal_ir.eval.grids import Grid, aligned, piped
@@ -45,7 +44,7 @@ def as_json(table: Table) -> str:
         "systems": {
             result.system: {"run": utf8(result.path), **asdict(result.coverage)} for result in table.results
         },
-        "rows": [{**row, "value": row["value"] if isfinite(row["value"]) else None} for row in table.rows()],
+        "rows": table.rows(),
     }
     if table.statistics:
         value["statistics"] = asdict(table.statistics.options)

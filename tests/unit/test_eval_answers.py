@@ -182,6 +182,18 @@ def test_i4_patterns_that_match_any_text_match_nothing_and_are_counted(answer: s
     assert usable({"t": [answer, "text"]}, ["t"], REGEX).left_out == {"t": 1}
 
 
+@pytest.mark.parametrize("unseen", list("\t\n\r\v\f\u00a0\u00ad\u200b\ufeff\ue000 "))
+def test_patterns_that_match_what_cannot_be_seen_are_left_out(unseen: str) -> None:
+    assert usable({"t": [f"zzz|{unseen}", "text"]}, ["t"], REGEX).answers == {"t": ["text"]}
+
+
+@pytest.mark.parametrize("sign", list(".,'\"()-:;"))
+def test_common_signs(sign: str) -> None:
+    assert usable({"t": [sign]}, ["t"]).common == {"t": 1}
+    assert usable({"t": [f"zz|[{sign}]"]}, ["t"], REGEX).common == {"t": 1}
+    assert usable({"t": [f"{sign} z"]}, ["t"]).common == {}
+
+
 @pytest.mark.parametrize(
     "answer", [r"\d+", "a", "xx", "5", "(?=.*any)(?=.*text)", "no ?thing|text", r"19\d\d", r"\$5"]
 )

@@ -44,7 +44,7 @@ def test_notation_comes_back() -> None:
     [
         ("AP", True, False, True, 0, "qrels"),
         ("nDCG@10", True, False, True, 10, "qrels"),
-        ("IPrec@0.1", True, False, True, 0, "qrels"),
+        ("IPrec@1.0", True, False, True, 0, "qrels"),
         ("AnswerAccuracy@20", False, False, True, 20, "answers passages"),
         ("KiltRprec", True, True, True, 0, "qrels"),
         ("KiltP@5", True, True, True, 5, "qrels"),

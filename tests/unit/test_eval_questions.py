@@ -169,6 +169,9 @@ def test_answers_to_look_for_and_to_compare_with(folder: Path) -> None:
     both = load_questions(given, [*ANSWERED, *WRITTEN, *JUDGED])
     assert (both.answers, both.golds, both.qrels) == (looked_for.answers, golds, None)
     assert both.findings == (*compared.findings, *looked_for.findings)
+    everything = load_questions(sources(folder, "topics", "answers", "qrels"), [*ANSWERED, *WRITTEN, *JUDGED])
+    kinds = [finding.kind for finding in everything.findings]
+    assert kinds == ["judgements", "no-relevant", "answers", "answers", "answers"]
     own = load_questions(sources(folder, "answers", "qrels"), [*ANSWERED, *JUDGED])
     assert (own.topics, own.are_all, own.answers) == (
         ["1", "2", "3", "8"],

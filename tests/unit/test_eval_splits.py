@@ -121,7 +121,7 @@ def test_a_question_twice_and_foreign_ids_are_refused(tmp_path: Path, files: lis
     with pytest.raises(InputError, match=r"0 of 5 topics .* like '0', these like 'nq-0'\); the ids"):
         main([*files, "--overlap", str(path)])
     path.write_text("", encoding="utf-8")
-    with pytest.raises(InputError, match="the file is blank"):
+    with pytest.raises(InputError, match=r"'0', the file is blank\); the ids must be equal$"):
         main([*files, "--overlap", str(path)])
 
 

@@ -199,6 +199,8 @@ def test_text_and_markdown_of_figures_and_parts(small: Table) -> None:
 def test_how_many_topics_figures_are_over_is_shown_where_it_is_not_all(small: Table) -> None:
     heads = [line.split("  ") for line in as_text(averaged(small, JUDGED)).splitlines()[:2]]
     assert heads[0] == ["system", "P@1 (n=3)", "EM (n=1)"]
+    lone = as_text(averaged(replace(small, results=[RESULT]), JUDGED)).splitlines()
+    assert lone[:2] == ["system  P@1 (n=3)  EM (n=1)", "one        0.6667    1.0000"]
     part = part_of(small, "some", {"1", "4"})
     assert part is not None
     table = averaged(replace(small, parts=(part,)), IN_RUN)
@@ -225,6 +227,10 @@ def test_intervals_of_written_answers_and_comparisons_go_below(small: Table) -> 
         "EM       one     0.2500  [0.0000, 0.7500]",
         "EM       two     0.2500  [0.1250, 0.5000]",
         f"# {note}; over topics, seed 5",
+    ]
+    assert as_markdown(table).splitlines()[-8:-6] == [
+        "| measure | system | figure | 90 % |",
+        "| --- | --- | ---: | ---: |",
     ]
     judged = replace(table, columns=parse_measures(["P@1"]))
     assert "\n\n" not in as_text(judged)  # runs have theirs in the JSON
@@ -310,3 +316,5 @@ def test_names_of_files_say_how_rows_are_written() -> None:
         with pytest.raises(UsageError) as told:
             check_rows_path(Path("a.csv"), option)
         assert str(told.value) == f"{before}a.csv: must end in .tsv or .jsonl"
+    with pytest.raises(UsageError, match=r"^a\.csv: must end in"):
+        write_rows(Path("a.csv"), ("topic",), [])

@@ -112,6 +112,19 @@ def test_orders_for_measures_over_sets_of_pages(
         assert all(order[i] == ranking[i] for i in range(len(ranking)) if i not in tied)
 
 
+def test_all_orders_are_tried_once_where_they_are_not_too_many() -> None:
+    """Two pages of two sets among twelve: 12 times 11 orders, and the one that is there."""
+    ranking, sets = [f"d{i}" for i in range(14)], [["d3", "x"], ["d5"]]
+    tried: list[tuple[str, ...]] = []
+
+    def measure(order: Sequence[str], pages: Sequence[Sequence[str]]) -> float:
+        tried.append(tuple(order))
+        return kilt("KiltRprec")(order, pages)
+
+    assert orders_by_sets(ranking, [(0, 12)], sets, measure) is not None
+    assert (len(tried), len(set(tried))) == (133, 132)
+
+
 @pytest.mark.parametrize("n_sets", [4, 12])
 def test_of_too_many_orders_some_are_tried(n_sets: int) -> None:
     ranking = [f"d{i}" for i in range(40)]
@@ -137,6 +150,17 @@ def test_of_too_many_orders_some_are_tried(n_sets: int) -> None:
     assert tried == again
 
 
+@pytest.mark.parametrize(
+    ("name", "sets"), [("KiltRprec", ["d40 d20 d50"]), ("KiltSuccess@57", ["d20", "d40", "d50"])]
+)
+def test_of_too_many_orders_those_of_whole_sets_are_tried(name: str, sets: list[str]) -> None:
+    """One of 34,220 orders of three pages among sixty has all of them first, one all of them last."""
+    ranking, pages = [f"d{i}" for i in range(60)], [texts.split() for texts in sets]
+    found = orders_by_sets(ranking, [(0, 60)], pages, kilt(name))
+    assert found is not None
+    assert [kilt(name)(order, pages) for order in found] == [1, 0]
+
+
 @pytest.mark.parametrize(("k", "is_parted"), [(1, False), (2, True), (3, True), (4, False), (9, False)])
 def test_ties_that_a_cut_goes_through(k: int, is_parted: bool) -> None:
     """Places 1, 2 and 3, from 0: the second to the fourth document."""
@@ -160,5 +184,7 @@ def test_figures_that_are_left_open_and_their_topics() -> None:
     )
     assert list(left_open("run", columns, worst, worst)) == []
     assert list(left_open("run", columns, {}, {})) == []
+    (found,) = left_open("run", columns, {"AP": {"1": 0.5, "2": 0.25}}, {"AP": {"1": 0.499999, "2": 0.25}})
+    assert found.text.endswith("topics 1")  # however little it is
     (found,) = left_open("run", columns, worst, best)  # a measure that is lower on what others gain from
     assert "P@1 (0.3333 to 0.6667)" in found.text
