@@ -190,6 +190,11 @@ def test_documents_that_are_indexed_here_and_now_have_stored_fields() -> None:
 EXPRESSIONS = [
     (pc.field("year") > 2000, "year > 2000", ["d2", "d3#0", "d4"]),
     ((pc.field("year") > 2000) & (pc.field("lang") != "en"), "year > 2000 and lang != en", ["d4"]),
+    (
+        (pc.field("year") > 1990) & (pc.field("year") < 2015) & (pc.field("lang") == "en"),
+        "year > 1990 and year < 2015 and lang == en",
+        ["d2"],
+    ),
     (pc.field("score") == 2.0, "score == 2", ["d2"]),
     (pc.field("score") < 0, "score < -0.5", ["d4"]),
     (pc.field("open"), "open == true", ["d1", "d4"]),
