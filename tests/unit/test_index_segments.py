@@ -128,6 +128,31 @@ def test_estimates_grow_with_what_they_count() -> None:
     assert reader_memory(10) > reader_memory(0) > Budget(SDSL_SPEC, N_SYMBOLS - 10).reader(0)
 
 
+@pytest.mark.parametrize("name", [NATIVE, SDSL])
+def test_a_budget_holds_what_fits_and_tells_what_is_needed(name: str) -> None:
+    spec = EngineSpec(name)
+    size = Size(10, 1000, 90)
+    for n_read in (0, 7):
+        needed = Budget(spec, N_SYMBOLS).reader(n_read) + segment_memory(spec, size)
+        assert Budget(spec, N_SYMBOLS, needed).holds(n_read, size)
+        assert not Budget(spec, N_SYMBOLS, needed - 1).holds(n_read, size)
+        assert Budget(spec, N_SYMBOLS).holds(n_read, size)
+        least = Budget(spec, N_SYMBOLS).reader(n_read) + segment_memory(
+            spec, Size(n_tokens=memory.LEAST_TOKENS)
+        )
+        Budget(spec, N_SYMBOLS).check(n_read)
+        Budget(spec, N_SYMBOLS, least).check(n_read)
+        told = f"at least {(least + (1 << 20) - 1) >> 20:,} MiB are needed"
+        kind, words = (
+            (IndexDirError, f"the memory does not suffice after {n_read} documents: {told}; see --memory")
+            if n_read
+            else (UsageError, f"--memory {(least - 1) >> 20:,} MiB is too little: {told} by any build")
+        )
+        with pytest.raises(kind) as error:
+            Budget(spec, N_SYMBOLS, least - 1).check(n_read)
+        assert str(error.value) == words
+
+
 def test_d2_too_little_memory_is_refused_before_reading(tmp_path: Path) -> None:
     def unread():
         raise AssertionError("read")
