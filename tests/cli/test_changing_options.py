@@ -128,8 +128,9 @@ def test_deletions_and_merges(
 ) -> None:
     monkeypatch.setattr(tiers, "FANOUT", 1000)  # nothing is merged unless it is to be
     monkeypatch.setattr(tiers, "MOST_DEAD", 0)
-    (tmp_path / "c.jsonl").write_text("\n".join(map(json.dumps, RECORDS)), encoding="utf-8")
-    small = ["--max-segment-tokens", 12]
+    records = [*RECORDS, {"id": "z#1", "contents": "no id of a document that is split"}]
+    (tmp_path / "c.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    small = ["--max-segment-tokens", 12, "--malformed", "skip"]
     assert call(main, "--index", directory, "--append", "--input", tmp_path / "c.jsonl", *small).code == 0
     assert len(Index(directory).manifest.segments) > 2
     (tmp_path / "ids").write_text("c\nnone\n", encoding="utf-8")
