@@ -207,14 +207,24 @@ def test_what_a_newer_version_wrote_is_gone_after_a_commit(directory: Path) -> N
         assert writer.manifest.version == read_manifest(directory).version == 5
 
 
-def test_a_merge_keeps_texts_that_the_tokenizer_loses(tmp_path: Path) -> None:
+def test_a_merge_keeps_what_stands_beside_the_streams(tmp_path: Path) -> None:
+    """Texts that the tokenizer loses, stored fields and records; by a writer that was opened for it."""
     lower = json.loads(tiny.definition()) | {"normalizer": {"type": "Lowercase"}}
-    documents = [Document("a", "The Sea", "is DEEP"), Document("b", "", "the  sea"), Document("c", "", "Sea")]
-    with SealIndexer(tmp_path / "index", tiny.TextTokenizer(json.dumps(lower))) as writer:
+    documents = [
+        Document("a", "The Sea", "is DEEP", '{"id": "a"}', stored=(("year", 5),)),
+        Document("b", "", "the  sea"),
+        Document("c", "", "Sea", '{"id": "c"}', stored=(("year", 7),)),
+    ]
+    options = BuildOptions(store_raw=True, store=("year:int",))
+    with SealIndexer(tmp_path / "index", tiny.TextTokenizer(json.dumps(lower)), options=options) as writer:
         writer.add(documents)
-        writer.commit()
+    with SealIndexer(tmp_path / "index") as writer:
         writer.delete(["b"])
         writer.merge()
     index = Index(tmp_path / "index")
-    assert index.documents([0, 1]) == [documents[0], documents[2]]
-    assert [part.n_documents for part in check_files(tmp_path / "index").segments] == [2]
+    found = index.documents([0, 1])
+    assert [(d.id, d.title, d.text) for d in found] == [("a", "The Sea", "is DEEP"), ("c", "", "Sea")]
+    assert index.raws([0, 1]) == ['{"id": "a"}', '{"id": "c"}']
+    (table,) = index.stored_tables()
+    assert table.to_pydict() == {"id": ["a", "c"], "year": [5, 7]}
+    assert [part.n_documents for part in read_manifest(tmp_path / "index").segments] == [2]

@@ -19,6 +19,7 @@ from seal_ir.index.manifest import read_manifest
 from seal_ir.index.memory import Budget, Size, parse_size, segment_limit, segment_memory
 from seal_ir.index.segments import SegmentWriter
 from seal_ir.records import Document
+from seal_ir.text.words import FieldEncoder
 from tests.helpers import tiny
 from tests.helpers.indexes import content
 
@@ -105,6 +106,46 @@ def test_more_symbols_than_two_bytes_hold_end_a_segment(
     cutter = cutting.Cutter(1 << 30, Budget(SDSL_SPEC, 1 << 10))
     found = [writer.size for writer, _ in cutter.segments(items, tmp_path)]
     assert found == [Size(6, 300, 100), Size(1, 50, 50)]
+
+
+def test_a_document_alone_may_fill_a_segment_and_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = cutting.Tokenised(Document("d", "", ""), np.arange(20, 170, dtype=np.uint32), True)
+    needed = Budget(SDSL_SPEC, 1 << 10).reader(0) + segment_memory(SDSL_SPEC, Size(1, 150))
+
+    def added(name: str, max_tokens: int, n_bytes: int) -> Size:
+        cutter = cutting.Cutter(max_tokens, Budget(SDSL_SPEC, 1 << 10, n_bytes))
+        collector = cutting.Collector(cutter, tmp_path / name, 0)
+        (tmp_path / name).mkdir()
+        assert collector.add(item) is None
+        writer = collector.finish()
+        assert writer is not None
+        return writer.size
+
+    assert added("fits", 150, needed).n_tokens == 150
+    with pytest.raises(InputError) as error:
+        added("long", 149, needed)
+    told = "document 'd' has 150 tokens"
+    assert str(error.value) == f"{told}; a segment holds at most 149; split it (--split)"
+    with pytest.raises(InputError) as error:
+        added("large", 150, needed - 1)
+    assert str(error.value) == f"{told}, for which the memory does not suffice; split it, or see --memory"
+    monkeypatch.setattr(cutting, "segment_limit", lambda spec, n: 100 if n > 100 else 400)
+    monkeypatch.setattr(cutting, "MAX_NARROW", 1 << 10)  # symbols need not be counted
+    assert added("narrow", 150, needed).n_tokens == 150
+    monkeypatch.setattr(cutting, "MAX_NARROW", 1 << 9)
+    with pytest.raises(InputError, match="a segment holds at most 100"):
+        added("wide", 150, 1 << 40)
+
+
+def test_documents_are_tokenised_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cutting, "_BATCH", 2)
+    told: list[tuple[str, int]] = []
+    documents = tiny.DOCUMENTS[:5]
+    found = list(cutting.tokenised(documents, FieldEncoder(tiny.tokenizer()), (), lambda *w: told.append(w)))
+    assert told == [("tokenising", 2), ("tokenising", 4), ("tokenising", 5)]
+    assert [(item.document, item.exact) for item in found] == [(document, True) for document in documents]
 
 
 def test_distinct_symbols_are_counted_where_they_matter(tmp_path: Path) -> None:
