@@ -77,6 +77,8 @@ def test_an_index_that_is_there_knows_its_own(tiny_index: Path, tmp_path: Path) 
         f"{tiny_index}: built with the tokenizer of 'tiny', which is not that of ''; leave the model out, or"
         " index the collection again"
     )
+    with pytest.raises(UsageError, match=f"^{tiny_index}: its documents are not split, and an index keeps"):
+        begun(tiny_index, None, BuildOptions(split="words:3"))
     directory = Path(shutil.copytree(tiny_index, tmp_path / "index"))
     path = directory / manifest.tokenizer_file
     path.write_bytes(b"x" * path.stat().st_size)
