@@ -166,6 +166,8 @@ def test_estimates_grow_with_what_they_count() -> None:
         per_token = (segment_memory(spec, large) - segment_memory(spec, small)) / 2_000_000
         assert per_token == {SDSL: 12, NATIVE: 16}[spec.name]
         assert segment_memory(spec, Size(1010, 1000, 90)) - segment_memory(spec, small) == 8000
+        more = segment_memory(spec, Size(10, 1000, 1 << 17)) - segment_memory(spec, small)
+        assert (more > 0) == (spec.name == NATIVE)  # sdsl's table of symbols has room for all
     assert reader_memory(10) > reader_memory(0) > Budget(SDSL_SPEC, N_SYMBOLS - 10).reader(0)
 
 
