@@ -8,13 +8,14 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from seal_ir.errors import IndexDirError
-from seal_ir.index import segments
+from seal_ir.index import segments, stores
 from seal_ir.index.segments import SegmentWriter, main
 from seal_ir.records import Document
 
@@ -84,6 +85,18 @@ def test_errors_are_told(
     monkeypatch.setattr(segments, "build_segment", failing)
     assert main(arguments) == 1
     assert told(capsys) == [{"error": what.format(arguments[0])}]
+
+
+def test_a_store_that_cannot_be_written_is_told(
+    begin: Callable[[], list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(*args: object) -> None:
+        raise RuntimeError("tokens.bin: No space left on device")
+
+    arguments = begin()
+    monkeypatch.setattr(stores, "extension", lambda name: SimpleNamespace(write_tokens=write))
+    assert main(arguments) == 1
+    assert told(capsys)[-1] == {"error": "the index cannot be written: tokens.bin: No space left on device"}
 
 
 def test_it_ends_at_once_when_the_other_end_is_closed(
