@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -38,6 +39,10 @@ def check_files(directory: Path) -> Manifest:
     """Every file that the manifest names belongs to something that it names, and the other way round."""
     manifest = read_manifest(directory)
     assert all(re.fullmatch(r"segment-\d{6}-[0-9a-f]{12}", segment.name) for segment in manifest.segments)
+    for segment in manifest.segments:  # docs/format.md
+        own = {name: entry["sha256"] for name, entry in manifest.files.items() if segment.name in name}
+        lines = "".join(f"{name.partition('/')[2]} {own[name]}\n" for name in sorted(own))
+        assert segment.name.endswith(f"-{hashlib.sha256(lines.encode()).hexdigest()[:12]}")
     lists = {segment.deleted.file for segment in manifest.segments if segment.deleted}
     named = {name.partition("/")[0] for name in manifest.files}
     assert named == {*(segment.name for segment in manifest.segments), *lists, manifest.tokenizer_file}
