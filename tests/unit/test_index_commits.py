@@ -6,11 +6,12 @@ import hashlib
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from seal_ir.errors import InputError
+from seal_ir.errors import InputError, SealError
 from seal_ir.index import tiers
 from seal_ir.index.builder import BuildOptions
 from seal_ir.index.directory import LOCK, WORKING
@@ -174,6 +175,30 @@ def test_counts_of_a_call_that_is_taken_back(directory: Path) -> None:
     with SealIndexer(directory) as writer:
         writer.add([SEAS[1]])
     assert check_files(directory).collection == {**collection, "added": 4, "deleted": 3}
+
+
+def test_arguments_that_mean_nothing_are_named(directory: Path) -> None:
+    with SealIndexer(directory) as writer:
+        told: list[tuple[Callable[[], None], str]] = [
+            (lambda: writer.delete(["d1", 5]), "ids[1] is 5 (int); it must be text"),  # type: ignore[list-item]
+            (lambda: writer.delete("d1"), "ids is 'd1' (str), a single one; give a list of them"),
+            (lambda: writer.merge(0), "max_segments is 0; it must be at least 1"),
+            (lambda: writer.merge(1.5), "max_segments is 1.5 (float); it must be an integer"),  # type: ignore[arg-type]
+            (
+                lambda: writer.add([SEAS[0], Document("d1", "", "x")]),
+                f"{directory}: the id 'd1' is there already; update it, or choose to keep the first or the"
+                " last",
+            ),
+            (
+                lambda: writer.update([SEAS[0]]),
+                f"{directory}: there is no document with the id 'n0'; check it, or add it",
+            ),
+        ]
+        for call, message in told:
+            with pytest.raises(SealError) as error:
+                call()
+            assert str(error.value) == message
+    assert ids(directory) == OLD
 
 
 def test_the_last_document_is_not_deleted(directory: Path) -> None:
