@@ -117,7 +117,7 @@ class Collector:
         open: the segment that the next document may go to, if there is one.
     """
 
-    def __init__(self, cutter: Cutter, folder: Path, first: int = 0) -> None:
+    def __init__(self, cutter: Cutter, folder: Path, first: int) -> None:
         """Begin with no segment.
 
         Args:

@@ -70,8 +70,11 @@ class Stores:
             IndexDirError: a file is damaged, or holds other documents than its segment.
         """
         paths = [directory / segment.name / TOKENS_FILE for segment in segments]
-        with sound_files():
-            self.compiled: Any = extension(RANK).TokenStores.open([utf8(path) for path in paths], live)
+        try:
+            with sound_files():
+                self.compiled: Any = extension(RANK).TokenStores.open([utf8(path) for path in paths], live)
+        except ValueError as error:  # it has not the documents that are said to be live
+            raise IndexDirError(f"{error}; {REBUILD}") from error
         for path, segment, found in zip(paths, segments, self.compiled.sizes, strict=True):
             if found != (segment.n_documents, segment.n_tokens):
                 raise damaged(path, f"it holds {found[0]} documents of {found[1]} tokens")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seal_ir.index import tiers
+from seal_ir.index import changing, tiers
 from seal_ir.index.__main__ import main
 from seal_ir.index.reader import Index
 from seal_ir.records import Document
@@ -114,6 +114,9 @@ def test_what_an_index_lacks_is_added_only_where_it_is_named(
     """The model of a new index by default, another one that is named, and memory."""
     (tmp_path / "c.jsonl").write_text(json.dumps(RECORDS[0]), encoding="utf-8")
     append = ["--index", directory, "--append", "--input", tmp_path / "c.jsonl"]
+    assert "its documents are split by words:1, and an index keeps its own" in refused(
+        call, *append, "--split", "words:3"
+    )
     assert "not a size; write it as 2G or 1500M" in refused(call, *append, "--memory", "lots")
     assert "--memory 1 MiB is too little" in refused(call, *append, "--memory", "1M")
     result = call(main, *append, "--model", tmp_path / "none")
@@ -123,13 +126,24 @@ def test_what_an_index_lacks_is_added_only_where_it_is_named(
     assert call(main, *append, "--model", tiny.save_tokenizer(tmp_path / "same")).code == 0
 
 
+def test_ids_to_delete_come_from_standard_input(
+    call: Runner, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+    monkeypatch.setattr(changing, "read_ids", lambda path: asked.append(path) or {"none"})
+    for name in ("-", "ids"):
+        assert call(main, "--index", directory, "--delete", name, "--missing", "skip").code == 0
+    assert asked == [Path("/dev/stdin"), Path("ids")]
+
+
 def test_deletions_and_merges(
     call: Runner, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tiers, "FANOUT", 1000)  # nothing is merged unless it is to be
     monkeypatch.setattr(tiers, "MOST_DEAD", 0)
-    (tmp_path / "c.jsonl").write_text("\n".join(map(json.dumps, RECORDS)), encoding="utf-8")
-    small = ["--max-segment-tokens", 12]
+    records = [*RECORDS, {"id": "z#1", "contents": "no id of a document that is split"}]
+    (tmp_path / "c.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    small = ["--max-segment-tokens", 12, "--malformed", "skip"]
     assert call(main, "--index", directory, "--append", "--input", tmp_path / "c.jsonl", *small).code == 0
     assert len(Index(directory).manifest.segments) > 2
     (tmp_path / "ids").write_text("c\nnone\n", encoding="utf-8")

@@ -47,6 +47,8 @@ def test_records_are_read_as_those_of_a_collection_and_kept() -> None:
         assert document == WHOLE._replace(raw=told)
     (document,) = given([record], ())
     assert document == Document("a", "Title", "Text.", told)
+    (document,) = given([{"id": "a", "contents": "x", None: 1, (1, 2): 3}], ())  # type: ignore[dict-item]
+    assert document.raw == '{"id": "a", "contents": "x", "None": 1, "(1, 2)": 3}'
 
 
 OF_DOCUMENTS: list[tuple[Any, str]] = [

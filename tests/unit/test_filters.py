@@ -24,7 +24,7 @@ from seal_ir.index.reader import Index
 from seal_ir.index.view import View
 from seal_ir.records import Document
 from seal_ir.search.searcher import SealSearcher
-from tests.helpers import pages, tiny
+from tests.helpers import tiny
 from tests.helpers.indexes import edit, part, refused
 from tests.helpers.stubbed import Stubbed
 
@@ -190,6 +190,11 @@ def test_documents_that_are_indexed_here_and_now_have_stored_fields() -> None:
 EXPRESSIONS = [
     (pc.field("year") > 2000, "year > 2000", ["d2", "d3#0", "d4"]),
     ((pc.field("year") > 2000) & (pc.field("lang") != "en"), "year > 2000 and lang != en", ["d4"]),
+    (
+        (pc.field("year") > 1990) & (pc.field("year") < 2015) & (pc.field("lang") == "en"),
+        "year > 1990 and year < 2015 and lang == en",
+        ["d2"],
+    ),
     (pc.field("score") == 2.0, "score == 2", ["d2"]),
     (pc.field("score") < 0, "score < -0.5", ["d4"]),
     (pc.field("open"), "open == true", ["d1", "d4"]),
@@ -362,19 +367,3 @@ def test_damaged_stored_fields(tmp_path: Path) -> None:
     index = Index(directory, check="sizes")
     with pytest.raises(IndexDirError, match=r"stored.arrow: damaged.*4 rows of 5 documents"):
         list(index.stored_tables())
-
-
-def test_the_page_of_filters_runs(tmp_path: Path, stubbed: Stubbed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """docs/filters.md, on an index of its name; its ids, fields and questions are made up."""
-    page = Path(__file__).parents[2] / "docs" / "filters.md"
-    (code,) = (block.code for block in pages.blocks(page) if block.language == "python")
-    options = BuildOptions(store=("year:int", "lang"))
-    with SealIndexer(tmp_path / "idx", tiny.save_tokenizer(tmp_path / "model"), options=options) as writer:
-        writer.add({"id": f"d{n}", "contents": tiny.SENTENCES[n % 5], "year": 1997 + n} for n in range(8))
-    monkeypatch.chdir(tmp_path)
-    values: dict[str, Any] = {}
-    exec(code.replace("who wrote it", "the capital of Japan").replace('"one"', '"the capital"'), values)
-    assert values["recent"].n_documents == 4
-    found = {hit.docid for hit in values["hits"]["q1"]}
-    assert found
-    assert found <= {"d4", "d5", "d6", "d7"}

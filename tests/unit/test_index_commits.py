@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from seal_ir.errors import InputError
+from seal_ir.errors import InputError, SealError
 from seal_ir.index import tiers
 from seal_ir.index.builder import BuildOptions
 from seal_ir.index.directory import LOCK, WORKING
@@ -38,6 +40,10 @@ def check_files(directory: Path) -> Manifest:
     """Every file that the manifest names belongs to something that it names, and the other way round."""
     manifest = read_manifest(directory)
     assert all(re.fullmatch(r"segment-\d{6}-[0-9a-f]{12}", segment.name) for segment in manifest.segments)
+    for segment in manifest.segments:  # docs/format.md
+        own = {name: entry["sha256"] for name, entry in manifest.files.items() if segment.name in name}
+        lines = "".join(f"{name.partition('/')[2]} {own[name]}\n" for name in sorted(own))
+        assert segment.name.endswith(f"-{hashlib.sha256(lines.encode()).hexdigest()[:12]}")
     lists = {segment.deleted.file for segment in manifest.segments if segment.deleted}
     named = {name.partition("/")[0] for name in manifest.files}
     assert named == {*(segment.name for segment in manifest.segments), *lists, manifest.tokenizer_file}
@@ -171,6 +177,30 @@ def test_counts_of_a_call_that_is_taken_back(directory: Path) -> None:
     assert check_files(directory).collection == {**collection, "added": 4, "deleted": 3}
 
 
+def test_arguments_that_mean_nothing_are_named(directory: Path) -> None:
+    with SealIndexer(directory) as writer:
+        told: list[tuple[Callable[[], None], str]] = [
+            (lambda: writer.delete(["d1", 5]), "ids[1] is 5 (int); it must be text"),  # type: ignore[list-item]
+            (lambda: writer.delete("d1"), "ids is 'd1' (str), a single one; give a list of them"),
+            (lambda: writer.merge(0), "max_segments is 0; it must be at least 1"),
+            (lambda: writer.merge(1.5), "max_segments is 1.5 (float); it must be an integer"),  # type: ignore[arg-type]
+            (
+                lambda: writer.add([SEAS[0], Document("d1", "", "x")]),
+                f"{directory}: the id 'd1' is there already; update it, or choose to keep the first or the"
+                " last",
+            ),
+            (
+                lambda: writer.update([SEAS[0]]),
+                f"{directory}: there is no document with the id 'n0'; check it, or add it",
+            ),
+        ]
+        for call, message in told:
+            with pytest.raises(SealError) as error:
+                call()
+            assert str(error.value) == message
+    assert ids(directory) == OLD
+
+
 def test_the_last_document_is_not_deleted(directory: Path) -> None:
     with pytest.raises(InputError) as error, SealIndexer(directory) as writer:
         writer.delete(OLD)
@@ -207,14 +237,24 @@ def test_what_a_newer_version_wrote_is_gone_after_a_commit(directory: Path) -> N
         assert writer.manifest.version == read_manifest(directory).version == 5
 
 
-def test_a_merge_keeps_texts_that_the_tokenizer_loses(tmp_path: Path) -> None:
+def test_a_merge_keeps_what_stands_beside_the_streams(tmp_path: Path) -> None:
+    """Texts that the tokenizer loses, stored fields and records; by a writer that was opened for it."""
     lower = json.loads(tiny.definition()) | {"normalizer": {"type": "Lowercase"}}
-    documents = [Document("a", "The Sea", "is DEEP"), Document("b", "", "the  sea"), Document("c", "", "Sea")]
-    with SealIndexer(tmp_path / "index", tiny.TextTokenizer(json.dumps(lower))) as writer:
+    documents = [
+        Document("a", "The Sea", "is DEEP", '{"id": "a"}', stored=(("year", 5),)),
+        Document("b", "", "the  sea"),
+        Document("c", "", "Sea", '{"id": "c"}', stored=(("year", 7),)),
+    ]
+    options = BuildOptions(store_raw=True, store=("year:int",))
+    with SealIndexer(tmp_path / "index", tiny.TextTokenizer(json.dumps(lower)), options=options) as writer:
         writer.add(documents)
-        writer.commit()
+    with SealIndexer(tmp_path / "index") as writer:
         writer.delete(["b"])
         writer.merge()
     index = Index(tmp_path / "index")
-    assert index.documents([0, 1]) == [documents[0], documents[2]]
-    assert [part.n_documents for part in check_files(tmp_path / "index").segments] == [2]
+    found = index.documents([0, 1])
+    assert [(d.id, d.title, d.text) for d in found] == [("a", "The Sea", "is DEEP"), ("c", "", "Sea")]
+    assert index.raws([0, 1]) == ['{"id": "a"}', '{"id": "c"}']
+    (table,) = index.stored_tables()
+    assert table.to_pydict() == {"id": ["a", "c"], "year": [5, 7]}
+    assert [part.n_documents for part in read_manifest(tmp_path / "index").segments] == [2]

@@ -96,6 +96,32 @@ def test_a_terminal_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert second.startswith("tokenising: 2,000 documents, 20 s, about ")
 
 
+def _told(monkeypatch: pytest.MonkeyPatch, screen: io.StringIO, calls: list[tuple[float, str, int]]) -> str:
+    """What is written when phases are told of at such times; the build begins at 100 s."""
+    now = 100.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    monkeypatch.setattr(sys, "stderr", screen)
+    with BuildProgress() as report:
+        for seconds, phase, done in calls:
+            now = 100.0 + seconds
+            report(phase, done)
+    return screen.getvalue()
+
+
+def test_elsewhere_than_on_a_terminal_there_are_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = [(0.1, "a", 1), (5.0, "a", 2), (10.0, "a", 3), (10.1, "a", 4), (11.0, "b", 5), (30.2, "b", 6000)]
+    assert _told(monkeypatch, io.StringIO(), calls) == (
+        "a: 1 documents, 0 s\na: 4 documents, 10 s\nb: 5 documents, 11 s\nb: 6,000 documents, 30 s\n"
+    )
+
+
+def test_a_shorter_line_covers_a_longer_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = [(1.0, "a long phase", 1), (1.01, "a long phase", 2), (2.0, "b", 3)]
+    long, short = "a long phase: 1 documents, 1 s", "b: 3 documents, 2 s"
+    assert _told(monkeypatch, _Screen(), calls) == f"\r{long}\r{short.ljust(len(long))}\n"
+    assert _told(monkeypatch, _Screen(), []) == ""
+
+
 def _fractions(collection: Collection) -> list[float | None]:
     return [collection.fraction_read() for _ in collection]
 

@@ -19,6 +19,7 @@ from seal_ir.index.manifest import read_manifest
 from seal_ir.index.memory import Budget, Size, parse_size, segment_limit, segment_memory
 from seal_ir.index.segments import SegmentWriter
 from seal_ir.records import Document
+from seal_ir.text.words import FieldEncoder
 from tests.helpers import tiny
 from tests.helpers.indexes import content
 
@@ -107,6 +108,46 @@ def test_more_symbols_than_two_bytes_hold_end_a_segment(
     assert found == [Size(6, 300, 100), Size(1, 50, 50)]
 
 
+def test_a_document_alone_may_fill_a_segment_and_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = cutting.Tokenised(Document("d", "", ""), np.arange(20, 170, dtype=np.uint32), True)
+    needed = Budget(SDSL_SPEC, 1 << 10).reader(0) + segment_memory(SDSL_SPEC, Size(1, 150))
+
+    def added(name: str, max_tokens: int, n_bytes: int) -> Size:
+        cutter = cutting.Cutter(max_tokens, Budget(SDSL_SPEC, 1 << 10, n_bytes))
+        collector = cutting.Collector(cutter, tmp_path / name, 0)
+        (tmp_path / name).mkdir()
+        assert collector.add(item) is None
+        writer = collector.finish()
+        assert writer is not None
+        return writer.size
+
+    assert added("fits", 150, needed).n_tokens == 150
+    with pytest.raises(InputError) as error:
+        added("long", 149, needed)
+    told = "document 'd' has 150 tokens"
+    assert str(error.value) == f"{told}; a segment holds at most 149; split it (--split)"
+    with pytest.raises(InputError) as error:
+        added("large", 150, needed - 1)
+    assert str(error.value) == f"{told}, for which the memory does not suffice; split it, or see --memory"
+    monkeypatch.setattr(cutting, "segment_limit", lambda spec, n: 100 if n > 100 else 400)
+    monkeypatch.setattr(cutting, "MAX_NARROW", 1 << 10)  # symbols need not be counted
+    assert added("narrow", 150, needed).n_tokens == 150
+    monkeypatch.setattr(cutting, "MAX_NARROW", 1 << 9)
+    with pytest.raises(InputError, match="a segment holds at most 100"):
+        added("wide", 150, 1 << 40)
+
+
+def test_documents_are_tokenised_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cutting, "_BATCH", 2)
+    told: list[tuple[str, int]] = []
+    documents = tiny.DOCUMENTS[:5]
+    found = list(cutting.tokenised(documents, FieldEncoder(tiny.tokenizer()), (), lambda *w: told.append(w)))
+    assert told == [("tokenising", 2), ("tokenising", 4), ("tokenising", 5)]
+    assert [(item.document, item.exact) for item in found] == [(document, True) for document in documents]
+
+
 def test_distinct_symbols_are_counted_where_they_matter(tmp_path: Path) -> None:
     symbols = np.array([1, 70_000, 2, 70_000], dtype=np.uint32)
     for n_symbols, n_distinct in ((1 << 17, 3), (1 << 16, 0)):
@@ -125,7 +166,34 @@ def test_estimates_grow_with_what_they_count() -> None:
         per_token = (segment_memory(spec, large) - segment_memory(spec, small)) / 2_000_000
         assert per_token == {SDSL: 12, NATIVE: 16}[spec.name]
         assert segment_memory(spec, Size(1010, 1000, 90)) - segment_memory(spec, small) == 8000
+        more = segment_memory(spec, Size(10, 1000, 1 << 17)) - segment_memory(spec, small)
+        assert (more > 0) == (spec.name == NATIVE)  # sdsl's table of symbols has room for all
     assert reader_memory(10) > reader_memory(0) > Budget(SDSL_SPEC, N_SYMBOLS - 10).reader(0)
+
+
+@pytest.mark.parametrize("name", [NATIVE, SDSL])
+def test_a_budget_holds_what_fits_and_tells_what_is_needed(name: str) -> None:
+    spec = EngineSpec(name)
+    size = Size(10, 1000, 90)
+    for n_read in (0, 7):
+        needed = Budget(spec, N_SYMBOLS).reader(n_read) + segment_memory(spec, size)
+        assert Budget(spec, N_SYMBOLS, needed).holds(n_read, size)
+        assert not Budget(spec, N_SYMBOLS, needed - 1).holds(n_read, size)
+        assert Budget(spec, N_SYMBOLS).holds(n_read, size)
+        least = Budget(spec, N_SYMBOLS).reader(n_read) + segment_memory(
+            spec, Size(n_tokens=memory.LEAST_TOKENS)
+        )
+        Budget(spec, N_SYMBOLS).check(n_read)
+        Budget(spec, N_SYMBOLS, least).check(n_read)
+        told = f"at least {(least + (1 << 20) - 1) >> 20:,} MiB are needed"
+        kind, words = (
+            (IndexDirError, f"the memory does not suffice after {n_read} documents: {told}; see --memory")
+            if n_read
+            else (UsageError, f"--memory {(least - 1) >> 20:,} MiB is too little: {told} by any build")
+        )
+        with pytest.raises(kind) as error:
+            Budget(spec, N_SYMBOLS, least - 1).check(n_read)
+        assert str(error.value) == words
 
 
 def test_d2_too_little_memory_is_refused_before_reading(tmp_path: Path) -> None:

@@ -143,6 +143,15 @@ def test_a_file_that_says_something_else(directory: Path, text: str, told: str) 
     )
 
 
+def test_a_manifest_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / MANIFEST).mkdir()
+    with pytest.raises(IndexDirError) as error:
+        read_manifest(tmp_path)
+    assert str(error.value) == (
+        f"{tmp_path / MANIFEST}: cannot be read (Is a directory); check its permissions"
+    )
+
+
 def test_further_fields_came_with_format_3_and_are_so_many_at_most(directory: Path) -> None:
     fields = ["title", "body", *(f"f{number}" for number in range(MAX_FURTHER))]
     edit(directory, fields=fields, format=3)
