@@ -229,3 +229,51 @@ def test_lucene_that_leaves_documents_out(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(SealError, match="Lucene took 1 of 2 documents; it was removed"):
         lucene_index.build(Collection("TsvCollection", tmp_path / "c.tsv"), source, tmp_path / "lucene")
     assert not (tmp_path / "lucene").exists()
+
+
+def test_a_device_that_computes_wrongly(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from seal_ir.lm.device import chosen_device
+
+    monkeypatch.setattr(torch, "ones", torch.zeros)
+    with pytest.raises(UsageError, match="device 'cpu' does not add up numbers; choose another one"):
+        chosen_device("cpu")
+
+
+def test_a_bias_for_what_is_no_t5_and_a_model_without_one_end() -> None:
+    import torch
+
+    from seal_ir.read.fid import loading
+
+    network: Any = SimpleNamespace(config=SimpleNamespace(eos_token_id=[1, 2]))
+    with pytest.raises(ModelError, match="and SimpleNamespace is no T5"):
+        loading.attach_bias(network, torch.zeros(1), Path("x"))
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(ModelError, match=r"m: its eos_token_id is \[1, 2\]"),
+    ):
+        patch.setattr(loading, "check_vocabulary", lambda network, tokenizer: None)
+        loading.check_tokenizer(network, tiny.tokenizer(), "m")
+
+
+def test_quantised_weights_that_transformers_cannot_read(tmp_path: Path) -> None:
+    from seal_ir.lm.load import _converted
+    from seal_ir.text.pretrained import ModelFiles
+
+    (tmp_path / "x.gguf").write_bytes(b"GGUF")
+    files = ModelFiles("x", str(tmp_path), tmp_path / "x.gguf", tmp_path / "cache")
+    with pytest.raises(ModelError, match="the model cannot be loaded from this folder"):
+        _converted(files)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_the_last_document_of_an_index_that_is_served(tmp_path: Path) -> None:
+    pytest.importorskip("fastapi")
+    from seal_ir.server.failures import ConflictError
+    from tests.helpers import serving
+
+    tiny.build(tmp_path / "i", tiny.DOCUMENTS[:1])
+    with pytest.raises(ConflictError) as error:
+        serving.served(tmp_path / "i").delete("d1")
+    assert len(str(error.value).splitlines()) == 1
