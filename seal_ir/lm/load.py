@@ -223,13 +223,13 @@ def default_start(network: Any) -> list[int]:
     if start is None:
         start = getattr(network.generation_config, "decoder_start_token_id", None)
     forced = getattr(network.generation_config, "forced_bos_token_id", None)
-    found = [start] + ([forced] if forced is not None else [])
+    found: list[Any] = [start, *([] if forced is None else [forced])]
     if not all(type(token) is int for token in found):
         raise ModelError(
             f"its decoder starts with {shown(found)}; write the token into its config.json, as"
             " decoder_start_token_id"
         )
-    return [int(token) for token in found]
+    return found
 
 
 def _converted(files: ModelFiles) -> ModelFiles:
