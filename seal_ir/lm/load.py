@@ -22,7 +22,7 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from seal_ir.errors import ModelError
+from seal_ir.errors import ModelError, shown
 from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.outputs import clear_left, put_in_place, scratch_folder
 from seal_ir.lm.choose import causal_model, seq2seq_model
@@ -207,19 +207,29 @@ def _title_end(network: Any, tokenizer: TextTokenizer, description: ModelDescrip
     ids = tokenizer.encode(description.title_end)
     if len(ids) == 1:
         return ids[0]
-    eos = network.config.eos_token_id
+    eos = getattr(network.config, "eos_token_id", None)
     if description.family == SEQ2SEQ and eos is not None:
         return int(eos[0] if isinstance(eos, list) else eos)
     raise ModelError(f"title_end {description.title_end!r} must be one token of the model, not {len(ids)}")
 
 
 def default_start(network: Any) -> list[int]:
-    """Decoder start and, where the model was trained to force one, the beginning of sequence."""
-    start = network.config.decoder_start_token_id
+    """Decoder start and, where the model was trained to force one, the beginning of sequence.
+
+    Raises:
+        ModelError: its configuration does not say with which token the decoder starts.
+    """
+    start = getattr(network.config, "decoder_start_token_id", None)
     if start is None:
-        start = network.generation_config.decoder_start_token_id
+        start = getattr(network.generation_config, "decoder_start_token_id", None)
     forced = getattr(network.generation_config, "forced_bos_token_id", None)
-    return [int(start)] + ([int(forced)] if forced is not None else [])
+    found: list[Any] = [start, *([] if forced is None else [forced])]
+    if not all(type(token) is int for token in found):
+        raise ModelError(
+            f"its decoder starts with {shown(found)}; write the token into its config.json, as"
+            " decoder_start_token_id"
+        )
+    return found
 
 
 def _converted(files: ModelFiles) -> ModelFiles:

@@ -122,9 +122,8 @@ def absent_model(name: str) -> Published | None:
     """What has to be downloaded before a model can be loaded: itself, or else the base it is added to."""
     try:
         files = find_model(name)
-        base = base_of(files.folder) if files.folder is not None else None
-        if base is not None:
-            find_model(base)
+        if files.folder is not None:
+            base_files(files.folder)
     except AbsentModelError as error:
         return error.published
     except ModelError:  # loading it says so
@@ -172,15 +171,14 @@ def base_files(folder: Path) -> ModelFiles | None:
     """The files of the base model of an adapter folder; None for other folders.
 
     Raises:
-        ModelError: as `base_of` and `find_model`; names the adapter that asks for the base.
-        AbsentModelError: of these, where it can be downloaded.
+        ModelError: as `base_of` and `find_model`, AbsentModelError too; names the adapter that asks.
     """
     base = base_of(folder)
     try:
         return None if base is None else find_model(base)
-    except AbsentModelError:
-        raise
     except ModelError as error:
+        if isinstance(error, AbsentModelError):
+            raise
         raise ModelError(f"{folder / ADAPTER_CONFIG}: the base model cannot be had: {error}") from error
 
 

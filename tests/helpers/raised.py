@@ -11,6 +11,7 @@ import ast
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,9 +47,10 @@ def pytest_configure(config: pytest.Config) -> None:
     def noting(self: SealError, *args: Any, **options: Any) -> None:
         found = set(_frames()) - known
         if found:
-            known.update(found)
-            with notes.open("a", encoding="utf-8") as file:
+            with suppress(OSError), notes.open("a", encoding="utf-8") as file:  # tests fill disks, too
                 file.writelines(f"{place}\n" for place in sorted(found))
+                file.flush()
+                known.update(found)
         made(self, *args, **options)
 
     SealError.__init__ = noting  # type: ignore[method-assign]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -156,6 +158,73 @@ def a_place_for_lucene_that_holds_something(folder: Path) -> object:
     return build_lucene_index(folder / "kilt.jsonl", folder)
 
 
+def a_checkpoint_from_a_pipe(folder: Path) -> object:
+    from seal_ir.convert.torch_files import load_torch
+
+    os.mkfifo(folder / "x.pt")
+    return load_torch(folder / "x.pt")
+
+
+def parquet_from_a_pipe(folder: Path) -> object:
+    from seal_ir.formats.collections.hub import find_dataset
+
+    os.mkfifo(folder / "x.parquet")
+    return find_dataset(folder / "x.parquet")
+
+
+def a_collection_of_nothing(folder: Path) -> object:
+    from seal_ir.formats.collections.kinds import kind_and_source
+
+    return kind_and_source("TsvCollection", None)
+
+
+def a_range_of_too_many_values(folder: Path) -> object:
+    from seal_ir.tune.ranges import MOST_VALUES, _values
+
+    return _values("rank.alpha", list(range(MOST_VALUES + 1)))
+
+
+def a_searcher_that_is_none(folder: Path) -> object:
+    from seal_ir.integrations.searchers import searcher_of
+
+    odd: Any = 7
+    return searcher_of(odd, {})
+
+
+def a_dictionary_for_another_tokenizer(folder: Path) -> object:
+    from seal_ir.convert.fairseq_vocabulary import Vocabulary, rows_by_dictionary
+
+    return rows_by_dictionary(Vocabulary({"a": 0}, ()), 5, folder)
+
+
+def a_dev_set_without_what_is_right(folder: Path) -> object:
+    from seal_ir.train.fit.dev_source import DevSource
+    from seal_ir.train.fit.retrieval import load_dev_set
+
+    return load_dev_set(DevSource(folder, str(folder / "ids.tsv"), None, None, 5, None))
+
+
+def a_dev_set_of_other_fields(folder: Path) -> object:
+    from seal_ir.train.fit.run import _check_dev_fields
+
+    (folder / "settings.json").write_text('{"fields": ["genre"]}', encoding="utf-8")
+    prompts: Any = SimpleNamespace(further={})
+    return _check_dev_fields(folder, prompts)
+
+
+def an_index_that_is_not_published(folder: Path) -> object:
+    from seal_ir.index.download import downloaded
+
+    entry: Any = SimpleNamespace(name="x", present=False, published=None, build="make it")
+    return downloaded(entry, agreed=True)
+
+
+def sections_that_are_none(folder: Path) -> object:
+    from seal_ir.reproduce.fields import Fields
+
+    return Fields("t.toml", {"row": [1]}).sections("row")
+
+
 @pytest.mark.parametrize(
     ("make", "kind", "told"),
     [
@@ -175,6 +244,20 @@ def a_place_for_lucene_that_holds_something(folder: Path) -> object:
             UsageError,
             "rank training needs keys written under the constraint",
         ),
+        (a_checkpoint_from_a_pipe, InputError, "x.pt: a checkpoint is not read from a pipe; give a file"),
+        (parquet_from_a_pipe, InputError, "x.parquet: Parquet is not read from a pipe; give a file"),
+        (
+            a_collection_of_nothing,
+            UsageError,
+            "TsvCollection needs what to read: a file or folder",
+        ),
+        (a_range_of_too_many_values, UsageError, r"rank.alpha has [\d,]+ values; give [\d,]+ at most"),
+        (a_searcher_that_is_none, UsageError, "index is 7; give a SealSearcher, a directory or a registered"),
+        (a_dictionary_for_another_tokenizer, ModelError, "the tokenizer is no byte-level BPE"),
+        (a_dev_set_without_what_is_right, UsageError, "needs --dev-qrels or --dev-answers"),
+        (a_dev_set_of_other_fields, UsageError, "the field 'genre', which the model neither has nor learns"),
+        (an_index_that_is_not_published, UsageError, "index 'x' is not published; build it with: make it"),
+        (sections_that_are_none, InputError, r"t.toml: row .*\[\[row\]\] sections"),
         (a_place_for_lucene_that_holds_something, UsageError, "holds something; choose an empty or new"),
     ],
 )
@@ -229,3 +312,28 @@ def test_lucene_that_leaves_documents_out(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(SealError, match="Lucene took 1 of 2 documents; it was removed"):
         lucene_index.build(Collection("TsvCollection", tmp_path / "c.tsv"), source, tmp_path / "lucene")
     assert not (tmp_path / "lucene").exists()
+
+
+def test_the_last_document_of_an_index_that_is_served(tmp_path: Path) -> None:
+    pytest.importorskip("fastapi")
+    from seal_ir.server.failures import ConflictError
+    from tests.helpers import serving
+
+    tiny.build(tmp_path / "i", tiny.DOCUMENTS[:1])
+    with pytest.raises(ConflictError) as error:
+        serving.served(tmp_path / "i").delete("d1")
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_a_preset_that_a_service_does_not_have(tiny_index: Path) -> None:
+    pytest.importorskip("fastapi")
+    from seal_ir.server.limits import Limits
+    from seal_ir.server.service import Service
+    from tests.helpers import serving
+
+    service = Service([serving.served(tiny_index)], Limits())
+    try:
+        with pytest.raises(SealError, match="tiny: no preset 'x'; there are paper, lm"):
+            asyncio.run(service.search("tiny", "a", 1, "x"))
+    finally:
+        service.close()

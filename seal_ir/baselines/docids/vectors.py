@@ -77,6 +77,8 @@ def _all_vectors(directory: Path, n_docids: int) -> Floats:
         index: Any = faiss.read_index(str(directory / INDEX))
     except (RuntimeError, MemoryError) as error:  # Faiss's own, which may want any amount for what is damaged
         raise _unreadable(directory, "read it", error) from error
+    if index is None:  # Faiss has a word for no index
+        raise IndexDirError(f"{directory / INDEX}: holds no index; {_BUILD}")
     if index.ntotal != n_docids:
         raise IndexDirError(
             f"{directory}: {index.ntotal:,} vectors and {n_docids:,} ids; remove the index and {_BUILD}"

@@ -52,7 +52,10 @@ def parts_of(network: Any, files: ModelFiles) -> Parts:
     description = load_fid_description(files.folder)
     if description.cross_attention_bias:
         _attach_own_bias(network, Path(files.source))
-    start = tuple(default_start(network))
+    try:
+        start = tuple(default_start(network))
+    except ModelError as error:
+        raise ModelError(f"{files.source}: {error}") from error
     return Parts(tokenizer, within(network, description), start, network.config.eos_token_id)
 
 
@@ -64,7 +67,7 @@ def check_tokenizer(network: Any, tokenizer: TextTokenizer, source: str) -> None
             an answer.
     """
     check_vocabulary(network, tokenizer)
-    end = network.config.eos_token_id
+    end = getattr(network.config, "eos_token_id", None)
     if not isinstance(end, int):
         raise ModelError(f"{source}: its eos_token_id is {end}; answers need one token that ends them")
     after = tokenizer.affixes[1]
