@@ -147,7 +147,6 @@ def _verify(folder: Path) -> None:
 
 def _descriptions(folder: Path) -> list[SealError]:
     from seal_ir.read.fid.description import load_fid_description
-    from seal_ir.read.readers import _is_encoder_decoder
     from seal_ir.text.description import read_description
     from seal_ir.text.pretrained import adapter_config
     from seal_ir.text.tokenizer import TextTokenizer
@@ -157,7 +156,6 @@ def _descriptions(folder: Path) -> list[SealError]:
             lambda: read_description(folder / "seal.json"),
             lambda: load_fid_description(folder),
             lambda: adapter_config(folder),
-            lambda: _is_encoder_decoder(folder),
             lambda: TextTokenizer.from_file(folder / "tokenizer.json"),
         ]
     )

@@ -114,7 +114,6 @@ def make_descriptions(folder: Path) -> None:
     fid = {"passage_tokens": 250}
     (folder / "fid.json").write_text(json.dumps(fid))
     (folder / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "x", "r": 4}))
-    (folder / "config.json").write_text(json.dumps({"is_encoder_decoder": True}))
     tiny.save_tokenizer(folder)
 
 

@@ -55,7 +55,9 @@ def test_the_options_of_every_command_exist(name: str, tmp_path: Path) -> None:
 
 
 def check_options(made: Step) -> None:
-    _, module, *words = shlex.split(str(made))[1:]
+    flag, module, *words = shlex.split(str(made))[1:]
+    if flag == "-c":
+        return
     if module in FOREIGN:
         return
     if module == "seal_ir.encode":  # its options come in groups
