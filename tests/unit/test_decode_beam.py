@@ -287,13 +287,14 @@ def test_a_minus_infinite_candidate_is_none() -> None:
 def test_without_the_constraint_an_end_that_comes_too_early_takes_no_place() -> None:
     """A title does not begin with its end, however likely; later the end is one continuation of all."""
     index = StreamIndex([[1, A, 2, B], [1, B, 2, C]], tokenizer=WORDS, engine=SCAN)
-    free = Unconstrained(index, D - FIRST_TOKEN, 1)
-    logprobs = np.log(np.array([[0.3, 0.1, 0.1, 0.5]])).astype(np.float32)
+    free = Unconstrained(index, D - FIRST_TOKEN, 2)
+    logprobs = np.log(np.array([[0.3, 0.15, 0.05, 0.5]])).astype(np.float32)
     following, nothing = HostTokens(lambda rows: logprobs[rows], 4), np.empty(0, np.int64)
-    for written, expected in (((), [A]), ((A,), [2])):
+    for written, expected in (((), [A, B]), ((A,), [2, A])):
         symbols = np.array([written], np.uint32).reshape(1, -1)
         start = np.array([index.find((1, *written))], dtype=np.int64)
         beams = Beams(np.zeros(1, np.int64), np.array([2], np.uint32), symbols, np.zeros(1), start)
         found, _ = free.best(beams, free.known(beams, 4), following, nothing, nothing)
         assert found.symbols.tolist() == expected
-        assert found.ranges.tolist() == [[list(rows) for rows in index.find((1, *written, *expected))]]
+        ngrams = [(1, *written, symbol) for symbol in expected]
+        assert found.ranges.tolist() == [[list(rows) for rows in index.find(ngram)] for ngram in ngrams]
