@@ -97,7 +97,7 @@ coverage: install  ## measure which lines and branches the tests of test-fast ru
 	$(PYTHON) -m tests.helpers.covered
 
 # What is known of a mutant is kept below build/; a group takes minutes the first time.
-mutants: install  ## change the code, one place at a time, and list what no test notices (GROUP="rank decode" SAMPLE=100)
+mutants: install  ## change the code, one place at a time, and list what no test notices (GROUP="rank constraint" SAMPLE=100)
 	$(PYTHON) -m tests.helpers.mutants $(GROUP) $(if $(SAMPLE),--sample $(SAMPLE))
 
 lint: install  ## check style, types, layers and stubs

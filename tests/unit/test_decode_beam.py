@@ -10,10 +10,13 @@ import pytest
 
 from seal_ir.config import DecodeConfig, RankConfig, SearchConfig
 from seal_ir.decode.beam import decode
+from seal_ir.decode.hypotheses import Beams
+from seal_ir.decode.unconstrained import Unconstrained
 from seal_ir.errors import ModelError
 from seal_ir.extensions import SDSL
 from seal_ir.formats.runs.trec import RunWriter
 from seal_ir.index.reader import Index
+from seal_ir.lm.next_tokens import HostTokens
 from seal_ir.rank.ranker import rank
 from seal_ir.records import BODY, QUERY, TITLE, Document, QueryKeys
 from seal_ir.search.searcher import SealSearcher
@@ -279,3 +282,19 @@ def test_a_minus_infinite_candidate_is_none() -> None:
     found = decode(made, index, ["a b c"], DecodeConfig()).queries[0]
     assert {key.symbols for key in found.keys} == {(B,), (D,), (1, D, 2)}
     assert np.isfinite(found.unigrams.logprobs).all()
+
+
+def test_without_the_constraint_an_end_that_comes_too_early_takes_no_place() -> None:
+    """A title does not begin with its end, however likely; later the end is one continuation of all."""
+    index = StreamIndex([[1, A, 2, B], [1, B, 2, C]], tokenizer=WORDS, engine=SCAN)
+    free = Unconstrained(index, D - FIRST_TOKEN, 2)
+    logprobs = np.log(np.array([[0.3, 0.15, 0.05, 0.5]])).astype(np.float32)
+    following, nothing = HostTokens(lambda rows: logprobs[rows], 4), np.empty(0, np.int64)
+    for written, expected in (((), [A, B]), ((A,), [2, A])):
+        symbols = np.array([written], np.uint32).reshape(1, -1)
+        start = np.array([index.find((1, *written))], dtype=np.int64)
+        beams = Beams(np.zeros(1, np.int64), np.array([2], np.uint32), symbols, np.zeros(1), start)
+        found, _ = free.best(beams, free.known(beams, 4), following, nothing, nothing)
+        assert found.symbols.tolist() == expected
+        ngrams = [(1, *written, symbol) for symbol in expected]
+        assert found.ranges.tolist() == [[list(rows) for rows in index.find(ngram)] for ngram in ngrams]
