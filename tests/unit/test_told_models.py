@@ -89,7 +89,9 @@ def test_a_run_that_is_at_its_end_and_a_set_that_is_too_small(
         _sets(FitPlan("m", out, tmp_path / "o", FitOptions(), BatchOptions()))
 
 
-@pytest.mark.parametrize("odd", [{"peft_type": "q" * 3000}, {"a\nb": 4}, {"r": "\n"}])
+@pytest.mark.parametrize(
+    "odd", [{"peft_type": "q" * 3000}, {"a\nb": 4}, {"r": "\n"}, {"base_model_name_or_path": "\n"}]
+)
 def test_adapters_that_differ_are_told_in_one_line(tmp_path: Path, odd: dict[str, Any]) -> None:
     from seal_ir.train.average import _check_alike
 
