@@ -163,14 +163,14 @@ def adapter_matrices(folder: Path) -> dict[str, torch.Tensor]:
 def _adapter_scale(config: dict[str, Any], path: Path) -> float:
     """What B A is multiplied with."""
     if config.get("peft_type") != "LORA":
-        raise ModelError(f"{path}: peft_type is {config.get('peft_type')!r}; only LORA can be loaded")
+        raise ModelError(f"{path}: peft_type is {shown(config.get('peft_type'))}; only LORA can be loaded")
     odd = [name for name, value in _PLAIN.items() if config.get(name, value) != value]
     odd += [name for name in _PLAIN_PATTERNS if config.get(name)]
     if odd:
-        raise ModelError(f"{path}: {odd[0]} is {config[odd[0]]!r}; only plain LoRA can be loaded")
+        raise ModelError(f"{path}: {odd[0]} is {shown(config[odd[0]])}; only plain LoRA can be loaded")
     rank, alpha = config.get("r"), config.get("lora_alpha")
     if not isinstance(rank, int) or not isinstance(alpha, int | float) or rank < 1:
-        raise ModelError(f"{path}: r is {rank!r} and lora_alpha {alpha!r}; both must be numbers")
+        raise ModelError(f"{path}: r is {shown(rank)} and lora_alpha {shown(alpha)}; both must be numbers")
     return alpha / math.sqrt(rank) if config.get("use_rslora") else alpha / rank
 
 
@@ -210,7 +210,9 @@ def _title_end(network: Any, tokenizer: TextTokenizer, description: ModelDescrip
     eos = getattr(network.config, "eos_token_id", None)
     if description.family == SEQ2SEQ and eos is not None:
         return int(eos[0] if isinstance(eos, list) else eos)
-    raise ModelError(f"title_end {description.title_end!r} must be one token of the model, not {len(ids)}")
+    raise ModelError(
+        f"title_end {shown(description.title_end)} must be one token of the model, not {len(ids)}"
+    )
 
 
 def default_start(network: Any) -> list[int]:

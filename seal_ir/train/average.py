@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from seal_ir.errors import ModelError, UsageError
+from seal_ir.errors import ModelError, UsageError, one_line, shown
 from seal_ir.formats.io.files import atomic_writer
 from seal_ir.formats.io.outputs import new_folder
 from seal_ir.lm.load import ADAPTER_WEIGHTS, adapter_matrices
@@ -116,11 +116,14 @@ def _check_alike(first: Path, other: Path) -> None:
         for folder in (first, other)
     ]
     if _base(first) != _base(other):
-        raise ModelError(f"{other}: is an adapter of {_base(other)}, and {first} one of {_base(first)}")
+        raise ModelError(
+            f"{other}: is an adapter of {one_line(_base(other))}, and {first} one of {one_line(_base(first))}"
+        )
     for name in sorted({*configs[0], *configs[1]}):
         values = [config.get(name) for config in configs]
         if values[0] != values[1]:
-            raise ModelError(f"{other}: {name} is {values[1]!r}, in {first} it is {values[0]!r}")
+            told = shown(name).strip("'")
+            raise ModelError(f"{other}: {told} is {shown(values[1])}, in {first} it is {shown(values[0])}")
 
 
 def _base(folder: Path) -> str:

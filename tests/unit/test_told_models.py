@@ -87,3 +87,21 @@ def test_a_run_that_is_at_its_end_and_a_set_that_is_too_small(
         InputError, match="too small to hold pairs out of it for the dev loss; give --dev-data"
     ):
         _sets(FitPlan("m", out, tmp_path / "o", FitOptions(), BatchOptions()))
+
+
+@pytest.mark.parametrize(
+    "odd", [{"peft_type": "q" * 3000}, {"a\nb": 4}, {"r": "\n"}, {"base_model_name_or_path": "\n"}]
+)
+def test_adapters_that_differ_are_told_in_one_line(tmp_path: Path, odd: dict[str, Any]) -> None:
+    from seal_ir.train.average import _check_alike
+
+    tiny.save_tokenizer(tmp_path / "base")
+    for name, more in (("a", {}), ("b", odd)):
+        (tmp_path / name).mkdir()
+        config = {"base_model_name_or_path": str(tmp_path / "base"), "r": 4, **more}
+        (tmp_path / name / "adapter_config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(ModelError) as error:
+        _check_alike(tmp_path / "a", tmp_path / "b")
+    told = str(error.value).replace(str(tmp_path), "")
+    assert len(told) < 300
+    assert len(told.splitlines()) == 1

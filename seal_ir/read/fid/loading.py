@@ -66,7 +66,10 @@ def check_tokenizer(network: Any, tokenizer: TextTokenizer, source: str) -> None
         ModelError: it has tokens that the network has not, or ends texts with another token; or no token ends
             an answer.
     """
-    check_vocabulary(network, tokenizer)
+    try:
+        check_vocabulary(network, tokenizer)
+    except ModelError as error:
+        raise ModelError(f"{source}: {error}") from error
     end = getattr(network.config, "eos_token_id", None)
     if not isinstance(end, int):
         raise ModelError(f"{source}: its eos_token_id is {end}; answers need one token that ends them")
