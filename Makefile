@@ -80,20 +80,20 @@ demo: $(BASE)  ## index and search the demo collection, print accuracy and hits 
 
 # A file of tests stays in one process, for what its tests share. Files come in the order of their folders: long tests
 # first, those of `unit` last, so that no process waits long for the other's last file. Python may write its caches:
-# pytest keeps there what it makes of each test file, which takes it seconds.
-WORKERS ?= 2
-PYTEST := PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# pytest keeps there what it makes of each test file, which takes it seconds. All tests have three processes for two
+# cores, as many wait for processes that they start.
+pytest = PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -q -n $(or $(WORKERS),$(1)) --dist loadfile --no-loadscope-reorder
 
-test: install  ## run every test, in two processes (WORKERS=0: in one that a debugger can stop)
-	$(PYTEST)
+test: install  ## run every test, in three processes (WORKERS=0: in one that a debugger can stop)
+	$(call pytest,3)
 
 test-fast: install  ## run the tests that need no pretrained model and no JVM, nor long (a minute)
-	$(PYTEST) -m 'not slow and not data and not gpu' --hypothesis-profile=fast
+	$(call pytest,2) -m 'not slow and not data and not gpu' --hypothesis-profile=fast
 
 # Processes that tests start are measured too.
 coverage: install  ## measure which lines and branches the tests of test-fast run, by package
 	rm -rf build/coverage
-	$(PYTEST) -m 'not slow and not data and not gpu' --hypothesis-profile=fast --cov --cov-report=
+	$(call pytest,2) -m 'not slow and not data and not gpu' --hypothesis-profile=fast --cov --cov-report=
 	$(PYTHON) -m tests.helpers.covered
 
 # What is known of a mutant is kept below build/; a group takes minutes the first time.

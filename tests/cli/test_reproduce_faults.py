@@ -86,6 +86,7 @@ def nobody_may_write(monkeypatch: pytest.MonkeyPatch, name: str) -> str:
     return os.strerror(errno.EACCES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [rename_fails, disk_is_full, nobody_may_write])
 @pytest.mark.parametrize("name", OWN)
 def test_a_file_that_cannot_be_written_is_told_and_stays_as_it_was(

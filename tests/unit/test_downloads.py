@@ -49,6 +49,7 @@ def test_a_file_is_fetched_whole(server: Server, tmp_path: Path, path: str) -> N
         assert [asked for _, asked in server.asked] == [None, f"bytes={third}-", f"bytes={2 * third}-"]
 
 
+@pytest.mark.slow
 def test_a_slow_one_is_waited_for(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is for the next piece, not for all."""
     monkeypatch.setattr(downloads, "TIMEOUT_SECONDS", 0.5)
@@ -57,6 +58,7 @@ def test_a_slow_one_is_waited_for(server: Server, tmp_path: Path, monkeypatch: p
     assert len(server.asked) == 1
 
 
+@pytest.mark.slow
 def test_what_came_before_a_silence_is_kept(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +78,7 @@ def test_another_call_goes_on(server: Server, tmp_path: Path, path: str, start: 
     assert server.asked == [(path, start)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
@@ -227,6 +230,7 @@ def test_no_archives(tmp_path: Path, content: bytes) -> None:
 
 
 # gzip's checksum comes last and is not read; `fetch` has compared another one.
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bz2", "xz"])
 def test_an_archive_that_is_damaged_in_the_middle(tmp_path: Path, kind: str) -> None:
     file = tmp_path / "index.json"

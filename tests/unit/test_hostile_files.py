@@ -55,6 +55,7 @@ def ready(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return prepared(request.param, tmp_path_factory.mktemp("valid"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ready", [of_all(reader) for reader in READERS], indirect=True)
 @examples(60)
 @given(seed=st.integers(0, 2**32))
@@ -63,6 +64,7 @@ def test_a_hostile_file_is_read_or_refused_in_one_line(ready: Prepared, seed: in
     check(ready.reader, ready.folder, name, content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reader", "path"),
     [pytest.param(*case, id="/".join(case[1].parts[-3:]), marks=marks(case[0])) for case in regressions()],

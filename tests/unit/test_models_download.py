@@ -94,6 +94,7 @@ def left(registry: Registry) -> list[str]:
     return sorted(str(path.relative_to(registry.models)) for path in registry.models.rglob("*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/file", "/breaks", "/stalls", "/dribbles", "/moved"])
 def test_a_published_model_is_fetched_once(
     registry: Registry, server: Server, model: Path, call: Runner, path: str
@@ -115,6 +116,7 @@ def test_a_published_model_is_fetched_once(
     assert find_model("small").folder == place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "told"),
     [

@@ -128,6 +128,7 @@ def reader(kind: str, **options: Any) -> FidReader:
     return FidReader(network, Parts(tokenizer, description, start, end), **options)
 
 
+@pytest.mark.slow
 @every_kind
 def test_answers_do_not_depend_on_chunks_batches_or_how_attention_is_computed(kind: str) -> None:
     first = reader(kind)
@@ -180,6 +181,7 @@ def test_a_question_that_leaves_no_room_is_refused() -> None:
         reader("t5").read(["the " * 100], [[]])
 
 
+@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_folder_is_loaded_and_answers(folders: dict[str, Path], kind: str, dtype: str) -> None:

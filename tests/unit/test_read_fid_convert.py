@@ -96,6 +96,7 @@ def convert(call: Runner, tmp_path: Path) -> Convert:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "form"),
     [

@@ -126,6 +126,7 @@ def test_the_command_reads_with_what_was_trained(
     assert [record["answer"] for record in records] == [answer.text for answer in texts]
 
 
+@pytest.mark.slow
 def test_an_adapter_is_trained_on_bart_and_reads(fit: Fit, task: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
     result = fit(output, "--steps", 4, "--lora", 2, "--patience", 1, "--eval-steps", 2, model=task / "bart")

@@ -168,6 +168,7 @@ def without_measured(text: str) -> dict[str, Any]:
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES, ids=[path.stem for path in TABLES])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["lf", "crlf"])
 def test_in_our_tables_recording_changes_lines_of_figures_only(

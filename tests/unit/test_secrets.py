@@ -118,6 +118,7 @@ def test_no_file_of_a_run_holds_what_the_environment_keeps_secret(
     assert not [path.name for path in files if SECRET in path.read_text(encoding="utf-8")]
 
 
+@pytest.mark.slow
 def test_nothing_that_a_server_answers_or_logs_holds_its_key(
     tiny_index: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -65,6 +65,7 @@ def test_its_route_answers_as_a_search_does(index: Path, hits: int) -> None:
     assert "/v1/{index}/bm25" in described
 
 
+@pytest.mark.slow
 def test_it_is_not_there_unless_it_was_asked_for(index: Path) -> None:
     plain = replace(serving.served(index), name="plain")
     with serving.running(plain) as url:
@@ -76,6 +77,7 @@ def test_it_is_not_there_unless_it_was_asked_for(index: Path) -> None:
     assert "plain is served without BM25; start the server with --bm25" in answer.json()["error"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("asked", "told"), [("", "query is missing"), ("?query=a&hits=0", "hits is '0'")])
 def test_what_means_nothing_is_400(index: Path, asked: str, told: str) -> None:
     with serving.running(served_with_bm25(index)) as url:

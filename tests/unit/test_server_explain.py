@@ -158,6 +158,7 @@ def test_what_cannot_be_explained_says_so(url: str, path: str, status: int, told
     assert told in answer.json()["error"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["explain?docid=d1&query=a", "trace?query=a", "search?explain=true&query=a"])
 def test_a_preset_without_explanations_is_refused(tiny_index: Path, path: str) -> None:
     served = serving.served(tiny_index)

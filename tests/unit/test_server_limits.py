@@ -77,6 +77,7 @@ def test_more_than_may_wait_get_429_and_those_that_wait_their_answers(
         assert [future.result().status_code for future in (first, *waiting)] == [200] * 4
 
 
+@pytest.mark.slow
 def test_the_time_limit_is_504_and_what_nobody_waits_for_is_not_decoded(
     tiny_index: Path, pool: ThreadPoolExecutor
 ) -> None:
@@ -167,6 +168,7 @@ def test_without_the_key_everything_but_the_state_is_401(
     assert KEY not in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "headers", [{"X-API-Key": KEY}, {"Authorization": f"Bearer {KEY}"}, {"authorization": f"bearer  {KEY}"}]
 )

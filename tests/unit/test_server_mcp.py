@@ -74,6 +74,7 @@ def test_over_http_it_finds_what_rest_finds(tiny_index: Path) -> None:
     assert found == [{name: each[name] for name in ("docid", "score", "doc")} for each in rest]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("docid", ["d1", "d9"])
 def test_it_explains_as_rest_does(tiny_index: Path, docid: str) -> None:
     asked: dict[str, Any] = {"query": "the river", "docid": docid, "hits": 1}

@@ -90,12 +90,14 @@ def test_what_is_no_document_is_400(client: httpx.Client, body: Any, told: str) 
     assert told in answer.json()["error"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"docs": [{"id": "\\ud800", "contents": "half"}]}'])
 def test_what_is_no_json_is_400(client: httpx.Client, body: bytes) -> None:
     answer = client.post("/docs", content=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, list(answer.json())) == (400, ["error"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_body_that_is_too_large_is_413(client: httpx.Client, streamed: bool) -> None:
     body = json.dumps({"docs": [{"id": "big", "contents": "text " * 1000}]}).encode()

@@ -108,6 +108,7 @@ def test_a_damaged_checkpoint_ends_the_command_in_one_line(run: Path, fit: Fit) 
     assert fit(run, "--resume").code == 0
 
 
+@pytest.mark.slow
 def test_several_processes_have_a_random_state_each(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "1")

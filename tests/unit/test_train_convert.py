@@ -124,6 +124,7 @@ def in_cfg(args: Namespace) -> dict[str, Any]:
     return {"args": None, "cfg": {"_name": None, "common": {"seed": 1}, "model": args}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "form", ["cfg", "cfg of values", "old file", "half", "joined", "no output", "extras"]
 )

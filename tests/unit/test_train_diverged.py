@@ -40,6 +40,7 @@ def assert_nothing_odd(output: Path) -> None:
         json.loads(path.read_text(encoding="utf-8"), parse_constant=no_number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lora", [(), ("--lora", 2)])
 def test_i7_diverged_training_stops_with_the_step_the_loss_before_and_what_to_do(
     fit: Fit, tmp_path: Path, lora: tuple[Any, ...]
@@ -61,6 +62,7 @@ def test_a_weight_that_is_no_number_stops_training(fit: Fit, tmp_path: Path) -> 
     assert not list(out.rglob("trained.safetensors"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", [torch.nan, torch.inf])
 def test_a_gradient_without_a_norm_stops_training(
     fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, norm: float
@@ -73,6 +75,7 @@ def test_a_gradient_without_a_norm_stops_training(
     assert_nothing_odd(tmp_path / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["loss", "nats"])
 def test_a_loss_that_is_no_number_stops_training(
     fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -151,6 +151,7 @@ def test_small_steps_are_within_few_documents_and_count_there(
         assert any(key.count < count for key, count in zip(known.keys, counts, strict=True))
 
 
+@pytest.mark.slow
 def test_the_first_step_alone_leaves_the_weights_of_n_grams_as_they_are(
     index: Path, fitted: dict[str, Path]
 ) -> None:
