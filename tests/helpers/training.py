@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,12 @@ from seal_ir.train.data.dataset import finish, open_directory, write_parts
 from seal_ir.train.data.examples import Example, ExampleOptions, document_examples, pair_examples
 from seal_ir.train.data.pairs import SUPERVISED, Pair
 from tests.helpers import tiny
+from tests.helpers.commands import Result, Runner
 
 PLACES = ["Paris", "London", "Tokyo", "Everest", "Seine", "Thames", "Earth", "Japan", "France", "Whale"]
+# A small fit without a word in between.
+FAST = ("--tokens", 500, "--max-tokens", 120, "--warmup", 0, "--log-steps", 100, "--eval-steps", 1000)
+Fit = Callable[..., Result]
 DOCUMENTS = [
     Document(
         f"p{i}", place, f"{place} is the capital of the country of {place} and lies at the river {place}."
@@ -45,6 +50,16 @@ def make_set(folder: Path) -> Path:
     write_parts(folder, items, examples_of, 0)
     finish(folder, {})
     return folder
+
+
+def fitting(call: Runner, data: Path, usual_model: Path, *usual: object) -> Fit:
+    """`train fit` into a folder, with further options behind the usual ones; `model=` trains another one."""
+    from seal_ir.train.__main__ import main
+
+    def fit(output: Path, *options: object, model: Path = usual_model) -> Result:
+        return call(main, "fit", "--data", data, "--model", model, "--output", output, *usual, *options)
+
+    return fit
 
 
 def report(folder: Path) -> dict[str, Any]:

@@ -14,12 +14,11 @@ from seal_ir.train.data.dataset import load_dataset, part_files
 from seal_ir.train.fit.checkpoints import checkpoint_of
 from seal_ir.train.fit.options import FitOptions
 from tests.helpers import training
-from tests.helpers.commands import Result, Runner, assert_fault
+from tests.helpers.commands import Runner, assert_fault
+from tests.helpers.training import FAST, Fit, fitting
 
 pytestmark = pytest.mark.filterwarnings("ignore:Can't initialize NVML")
-FAST = ("--tokens", 500, "--max-tokens", 120, "--warmup", 0, "--log-steps", 100, "--eval-steps", 1000)
 FILES = ["trained.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json"]
-Fit = Callable[..., Result]
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +38,7 @@ def run(trained: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fit(call: Runner, training_data: Path, llama: Path) -> Fit:
-    def started(output: Path, *options: object) -> Result:
-        folders = ("--data", training_data, "--model", llama, "--output", output)
-        return call(main, "fit", *folders, *FAST, "--steps", 6, "--save-steps", 3, "--lora", 2, *options)
-
-    return started
+    return fitting(call, training_data, llama, *FAST, "--steps", 6, "--save-steps", 3, "--lora", 2)
 
 
 def missing(path: Path) -> None:

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from seal_ir.train.__main__ import main
 from seal_ir.train.fit.trainer import SealTrainer
-from tests.helpers.commands import Result, Runner, assert_fault
+from tests.helpers.commands import Runner, assert_fault
+from tests.helpers.training import Fit, fitting
 
 pytestmark = pytest.mark.filterwarnings("ignore:Can't initialize NVML")
 FAST = ("--tokens", 500, "--max-tokens", 120, "--warmup", 0, "--log-steps", 1, "--eval-steps", 1000)
-Fit = Callable[..., Result]
 
 
 @pytest.fixture
 def fit(call: Runner, training_data: Path, llama: Path) -> Fit:
-    def run(output: Path, *options: object) -> Result:
-        folders = ("--data", training_data, "--model", llama, "--output", output)
-        return call(main, "fit", *folders, *FAST, *options)
-
-    return run
+    return fitting(call, training_data, llama, *FAST)
 
 
 def no_number(constant: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +22,15 @@ from seal_ir.train.fit.options import FitOptions
 from seal_ir.train.fit.result import save_result
 from seal_ir.train.rank import run as rank_run
 from seal_ir.train.rank.options import RankOptions
-from tests.helpers.commands import ROOT, Result, Runner, assert_fault
+from tests.helpers.commands import ROOT, Runner, assert_fault
+from tests.helpers.training import FAST, Fit, fitting
 
 pytestmark = pytest.mark.filterwarnings("ignore:Can't initialize NVML")
-FAST = ("--tokens", 500, "--max-tokens", 120, "--warmup", 0, "--log-steps", 100, "--eval-steps", 1000)
-Fit = Callable[..., Result]
 
 
 @pytest.fixture
 def fit(call: Runner, training_data: Path, llama: Path) -> Fit:
-    def started(output: Path, *options: object) -> Result:
-        folders = ("--data", training_data, "--model", llama, "--output", output)
-        return call(main, "fit", *folders, *FAST, "--steps", 4, "--save-steps", 2, "--lora", 2, *options)
-
-    return started
+    return fitting(call, training_data, llama, *FAST, "--steps", 4, "--save-steps", 2, "--lora", 2)
 
 
 def refuse_rename(monkeypatch: pytest.MonkeyPatch, name: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from seal_ir.lm.load import load_generator
 from seal_ir.records import TITLE
 from seal_ir.search.__main__ import main as search
 from seal_ir.text.pretrained import find_model
-from seal_ir.train.__main__ import main
 from seal_ir.train.data.dataset import finish, open_directory, write_parts
 from seal_ir.train.data.examples import Example
 from seal_ir.train.data.pairs import SUPERVISED, Pair
@@ -30,12 +28,11 @@ from seal_ir.train.fit import command as fit_command
 from seal_ir.train.fit.log import DEV_LOSS
 from seal_ir.train.fit.result import save_result
 from tests.helpers import tiny, training
-from tests.helpers.commands import Result, Runner, assert_fault
-from tests.helpers.training import report
+from tests.helpers.commands import Runner, assert_fault
+from tests.helpers.training import Fit, fitting, report
 
 pytestmark = pytest.mark.filterwarnings("ignore:Can't initialize NVML")
 FAST = ("--tokens", 500, "--max-tokens", 120, "--lr", "5e-3", "--warmup", 5, "--clip", 1, "--log-steps", 10)
-Fit = Callable[..., Result]
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +44,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def fit(call: Runner, training_data: Path, llama: Path) -> Fit:
-    def run(output: Path, *options: object, model: Path = llama) -> Result:
-        folders = ("--data", training_data, "--model", model, "--output", output)
-        return call(main, "fit", *folders, *FAST, *options)
-
-    return run
+    return fitting(call, training_data, llama, *FAST)
 
 
 def dev_losses(folder: Path) -> list[float]:

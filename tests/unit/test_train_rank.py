@@ -31,7 +31,6 @@ from seal_ir.train.rank.rounds import Rounds, Step
 from seal_ir.train.rank.scores import cross_entropy, margin, scores
 from tests.helpers import stub, tiny, training
 from tests.helpers.commands import Result, Runner, assert_fault
-from tests.helpers.training import report
 
 pytestmark = pytest.mark.filterwarnings("ignore:Can't initialize NVML")
 CONFIG = SearchConfig(
@@ -269,7 +268,7 @@ def test_ranks_are_righted_where_the_loss_of_text_ranks_wrongly(
     )
     assert (result.code, result.out) == (0, f"{tmp_path / 'ranked'}\n"), result.err
     assert accuracy(riddles, tmp_path / "ranked") > 0.8
-    curve = report(tmp_path / "ranked")["curves"]["train_rank_loss"]
+    curve = training.report(tmp_path / "ranked")["curves"]["train_rank_loss"]
     assert curve[-1][1] < curve[0][1] / 2
     assert (tmp_path / "ranked" / "loss.png").is_file()
 

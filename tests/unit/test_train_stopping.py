@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +21,18 @@ from seal_ir.train.fit import stopping
 from seal_ir.train.fit.log import DEV_LOSS, best_step, is_spent
 from seal_ir.train.fit.stopping import Patience
 from tests.helpers import tiny, training
-from tests.helpers.commands import Result, Runner, assert_fault
-from tests.helpers.training import report
+from tests.helpers.commands import Runner, assert_fault
+from tests.helpers.training import Fit, fitting, report
 
 pytestmark = pytest.mark.filterwarnings("ignore:Can't initialize NVML")
 BATCHES = ("--tokens", 500, "--max-tokens", 120, "--warmup", 5, "--clip", 1)
 SWINGING = ("--lr", 0.3, "--steps", 60, "--eval-steps", 2, "--save-steps", 4)  # falls, with setbacks
 RUINOUS = ("--lr", 10, "--steps", 60, "--eval-steps", 2)  # gets worse from the first step on
-Fit = Callable[..., Result]
 
 
 @pytest.fixture
 def fit(call: Runner, training_data: Path, llama: Path) -> Fit:
-    def run(output: Path, *options: object, model: Path = llama) -> Result:
-        folders = ("--data", training_data, "--model", model, "--output", output)
-        return call(main, "fit", *folders, *BATCHES, *options)
-
-    return run
+    return fitting(call, training_data, llama, *BATCHES)
 
 
 def losses(folder: Path) -> dict[int, float]:
