@@ -81,6 +81,6 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def one_line(error: object) -> str:
-    """What an error says, for a one-line message; its kind where it says nothing."""
-    return " ".join(str(error).split()) or type(error).__name__
+def one_line(error: object, limit: int | None = None) -> str:
+    """What an error says, or else its kind, for a one-line message: `limit` characters of it."""
+    return (" ".join(str(error).split()) or type(error).__name__)[:limit]

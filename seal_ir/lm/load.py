@@ -84,10 +84,17 @@ def load_model(name: str, device: str | None = None, dtype: str | None = None) -
     description = load_description(files) or TEMPLATES[family]
     if description.family != family:
         raise ModelError(f"{files.source}: seal.json says {description.family}, the model is {family}")
-    try:
+    with naming(files.source):
         return network, wire(network, tokenizer, description)
+
+
+@contextmanager
+def naming(source: str) -> Iterator[None]:
+    """Puts the model's name before what is wrong with a network that does not know where it is from."""
+    try:
+        yield
     except ModelError as error:
-        raise ModelError(f"{files.source}: {error}") from error
+        raise ModelError(f"{source}: {error}") from error
 
 
 def load_network(files: ModelFiles, dtype: torch.dtype) -> Any:

@@ -126,6 +126,6 @@ def _reason(told: str) -> str:
     lines = told.splitlines()
     broken = [line.partition("connection broken by ")[2] for line in lines if "connection broken by " in line]
     if broken:
-        return one_line(broken[-1].partition(">: ")[2].partition("'")[0] or broken[-1])[:200]
+        return one_line(broken[-1].partition(">: ")[2].partition("'")[0] or broken[-1], 200)
     last = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")] or lines or [""]
-    return one_line(last[-1])[:200]
+    return one_line(last[-1], 200)

@@ -98,14 +98,19 @@ def main(arguments: list[str]) -> int:
     spec = with_readers(spec, places.cache)
     plan = make_plan(spec, places.cache)
     with alone_in(spec.folder, "making this table"):
-        return _make(args, spec, plan, options, is_part=is_part)
+        return _make(args, spec, plan, places, options, is_part=is_part)
 
 
 def _make(
-    args: argparse.Namespace, spec: TableSpec, plan: Plan, options: Resampling, *, is_part: bool
+    args: argparse.Namespace,
+    spec: TableSpec,
+    plan: Plan,
+    places: Places,
+    options: Resampling,
+    *,
+    is_part: bool,
 ) -> int:
     """Perform the plan, measure and write."""
-    places = Places.from_environment()
     for topics in plan.topics:
         write_topics(topics, places)
         check_questions(spec, topics, places)

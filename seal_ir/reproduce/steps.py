@@ -61,7 +61,7 @@ def _timings(spec: TableSpec) -> dict[str, float]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, AttributeError, TypeError, OverflowError) as error:
-        raise SealError(f"{path}: no timings ({one_line(error)[:200]}); remove it") from error
+        raise SealError(f"{path}: no timings ({one_line(error, 200)}); remove it") from error
 
 
 def _save_timings(spec: TableSpec, timings: dict[str, float]) -> None:

@@ -79,7 +79,7 @@ class TextTokenizer:
         except BaseException as error:  # tokenizers raises bare Exception, and panics at some damage
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
-            raise ModelError(f"{path}: not a tokenizer.json: {one_line(error)[:_LONGEST]}") from error
+            raise ModelError(f"{path}: not a tokenizer.json: {one_line(error, _LONGEST)}") from error
 
     @property
     def n_symbols(self) -> int:

@@ -93,7 +93,7 @@ def _source(name: str) -> str:
 def _sentence_encoder(name: str, source: str, modules: Any, longest: int) -> EncoderFiles:
     kinds = _module_kinds(source, modules)
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
-        steps = one_line(", ".join(kinds))[:_LONGEST]
+        steps = one_line(", ".join(kinds), _LONGEST)
         raise ModelError(
             f"{source}: modules.json has {steps}; only Transformer, Pooling and Normalize can be used"
         )
@@ -104,8 +104,8 @@ def _sentence_encoder(name: str, source: str, modules: Any, longest: int) -> Enc
     )
     known = {"pooling_mode_mean_tokens": MEAN, "pooling_mode_cls_token": CLS}
     if len(chosen) != 1 or chosen[0] not in known:
-        seen = one_line(", ".join(chosen) or "nothing")[:_LONGEST]
-        where = one_line(f"{folder}/config.json")[:_LONGEST]
+        seen = one_line(", ".join(chosen) or "nothing", _LONGEST)
+        where = one_line(f"{folder}/config.json", _LONGEST)
         raise ModelError(f"{source}: {where} pools by {seen}; only mean and cls can be used")
     settings = _object(source, "sentence_bert_config.json") or {}
     max_tokens = _number(settings, "max_seq_length") or longest

@@ -213,7 +213,7 @@ def unpack(archive: Path, folder: Path, holding: Sequence[str], check: Callable[
         except (*_DAMAGED, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # the disk's; those of gzip and bzip2 have no number
-            raise InputError(f"{archive.name}: cannot be unpacked ({one_line(error)[:200]})") from error
+            raise InputError(f"{archive.name}: cannot be unpacked ({one_line(error, 200)})") from error
         having = {path.parent for name in holding for path in (scratch / "all").glob(f"**/{name}")}
         found = [place for place in having if having.isdisjoint(place.parents)]
         if len(found) != 1:

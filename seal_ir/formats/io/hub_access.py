@@ -47,7 +47,7 @@ def _status(session: Any, endpoint: str) -> int | str:
     try:
         return int(session.head(endpoint, timeout=TIMEOUT_SECONDS).status_code)
     except Exception as error:  # noqa: BLE001 - huggingface_hub changed its client, and clients their errors
-        return one_line(error)[:100]
+        return one_line(error, 100)
 
 
 def cached_folder(name: str) -> Path | None:

@@ -45,7 +45,7 @@ def told(name: str, iterator: Iterator[Any]) -> Iterator[Any]:
         yield from iterator
     except Exception as error:  # noqa: BLE001 - of many packages and formats
         raise InputError(
-            f"{PREFIX}{dataset_name(name)}: ir_datasets cannot give it ({one_line(error)[:200]})"
+            f"{PREFIX}{dataset_name(name)}: ir_datasets cannot give it ({one_line(error, 200)})"
         ) from error
 
 

@@ -85,7 +85,7 @@ def _network(path: Path) -> tuple[Any, bool]:
         with torch.device("meta"):  # names and shapes only; the tensors follow
             network = kind.from_config(config)
     except Exception as error:  # noqa: BLE001 - any, of a configuration that means nothing
-        raise InputError(f"{described}: is of no network ({one_line(error)[:200]})") from error
+        raise InputError(f"{described}: is of no network ({one_line(error, 200)})") from error
     shapes = {name: value.shape for name, value in network.state_dict().items()}
     named, bias = transformers_tensors(path, tensors, shapes)
     network.load_state_dict(named, assign=True)
@@ -119,7 +119,7 @@ def _config(path: Path) -> Any:
     try:
         config = AutoConfig.from_pretrained(path, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - transformers raises many kinds
-        raise InputError(f"{path}: cannot be read ({one_line(error)[:200]})") from error
+        raise InputError(f"{path}: cannot be read ({one_line(error, 200)})") from error
     if not config.is_encoder_decoder:
         raise InputError(f"{path}: model_type is {config.model_type!r}, which is no encoder-decoder model")
     return config

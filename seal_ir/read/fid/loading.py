@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from torch import nn
 
 from seal_ir.errors import ModelError
-from seal_ir.lm.load import check_vocabulary, default_start
+from seal_ir.lm.load import check_vocabulary, default_start, naming
 from seal_ir.read.fid.description import FID_JSON, FidDescription, load_fid_description
 from seal_ir.text.pretrained import ModelFiles, load_tokenizer
 from seal_ir.text.tokenizer import TextTokenizer
@@ -52,10 +52,8 @@ def parts_of(network: Any, files: ModelFiles) -> Parts:
     description = load_fid_description(files.folder)
     if description.cross_attention_bias:
         _attach_own_bias(network, Path(files.source))
-    try:
+    with naming(files.source):
         start = tuple(default_start(network))
-    except ModelError as error:
-        raise ModelError(f"{files.source}: {error}") from error
     return Parts(tokenizer, within(network, description), start, network.config.eos_token_id)
 
 
@@ -66,10 +64,8 @@ def check_tokenizer(network: Any, tokenizer: TextTokenizer, source: str) -> None
         ModelError: it has tokens that the network has not, or ends texts with another token; or no token ends
             an answer.
     """
-    try:
+    with naming(source):
         check_vocabulary(network, tokenizer)
-    except ModelError as error:
-        raise ModelError(f"{source}: {error}") from error
     end = getattr(network.config, "eos_token_id", None)
     if not isinstance(end, int):
         raise ModelError(f"{source}: its eos_token_id is {end}; answers need one token that ends them")
