@@ -89,15 +89,18 @@ def _lifespan(service: Service, tools: Any, refresh_s: float) -> Callable[[Any],
         async with AsyncExitStack() as stack:
             if tools is not None:
                 await stack.enter_async_context(tools.running())
-            looking = asyncio.create_task(_look(service, refresh_s)) if refresh_s else None
+            stack.push_async_callback(asyncio.to_thread, service.close)  # also where the application fails
+            if refresh_s:
+                stack.push_async_callback(_ended, asyncio.create_task(_look(service, refresh_s)))
             yield
-            if looking is not None:
-                looking.cancel()
-                with suppress(asyncio.CancelledError):
-                    await looking
-            await asyncio.to_thread(service.close)
 
     return lifespan
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
 
 
 async def _look(service: Service, seconds: float) -> None:

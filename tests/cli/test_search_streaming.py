@@ -24,6 +24,7 @@ from seal_ir.search.pipeline import batched, overlapped
 from tests.helpers import stub, tiny
 from tests.helpers.commands import ROOT, Runner, assert_fault, spawn
 from tests.helpers.stubbed import Stubbed
+from tests.helpers.threads import no_thread_left
 
 MIB = 1 << 20
 
@@ -110,21 +111,20 @@ def test_what_a_stage_raises_is_raised_and_nothing_goes_on() -> None:
             return traced.second(item)
 
         done = []
-        with pytest.raises(SealError, match="no"):
+        with no_thread_left(), pytest.raises(SealError, match="no"):
             for batch, _ in overlapped(staged(batched(range(100), 1), first), second, 2):
                 done.append(batch[0])
         assert done == ([0, 1] if fails == "second" else [0])
         assert max(item for _, item in traced.events) <= 4
-        assert not [thread for thread in threading.enumerate() if thread.name.startswith("rank")]
 
 
 def test_who_stops_early_leaves_no_thread() -> None:
     traced = Traced()
-    results = overlapped(staged(batched(range(100), 1), traced.first), traced.second, 3)
-    assert next(results) == (range(1), [0])
-    results.close()
-    n = len(traced.events)
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("rank")]
+    with no_thread_left():
+        results = overlapped(staged(batched(range(100), 1), traced.first), traced.second, 3)
+        assert next(results) == (range(1), [0])
+        results.close()
+        n = len(traced.events)
     assert n == len(traced.events) <= 4
 
 

@@ -37,8 +37,7 @@ def main(arguments: list[str]) -> int:
 
 def _fuzz(reader: Reader, seconds: float, chance: Random) -> int:
     counts: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as folder:
-        of = prepared(reader, Path(folder))
+    with tempfile.TemporaryDirectory() as folder, prepared(reader, Path(folder)) as of:
         began = time.monotonic()
         # What hangs in compiled code hears no signal; the traceback then says where.
         faulthandler.dump_traceback_later(seconds + 10 * SECONDS, exit=True)

@@ -13,6 +13,9 @@ from tests.fuzz.mutations import mutated
 Make = Callable[[Path], Mapping[str, bytes] | None]
 
 
+def _nothing(folder: Path) -> None: ...
+
+
 class Reader(NamedTuple):
     """A reader under test.
 
@@ -23,6 +26,7 @@ class Reader(NamedTuple):
         changed: which of them are made hostile, as a pattern of names; all by default.
         alone: each file is read by itself, and `read` is given its path rather than the folder's.
         change: makes one hostile.
+        close: ends what `read` keeps alive for a folder.
     """
 
     name: str
@@ -31,6 +35,7 @@ class Reader(NamedTuple):
     changed: str = "*"
     alone: bool = False
     change: Callable[[bytes, Random], bytes] = mutated
+    close: Callable[[Path], object] = _nothing
 
 
 def all_of(calls: list[Callable[[], object]]) -> list[SealError]:

@@ -241,7 +241,12 @@ READERS = (
     Reader("training-set", seeds.make_set, _set, "set/*"),
     *others.READERS,
     *models.READERS,
-    Reader("server", surface.make, surface.read, "*.http", alone=True, change=surface.changed_request),
+    Reader(
+        *("server", surface.make, surface.read, "*.http"),
+        alone=True,
+        change=surface.changed_request,
+        close=surface.close,
+    ),
 )
 
 

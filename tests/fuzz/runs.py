@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -35,8 +36,16 @@ class Found(NamedTuple):
     why: str
 
 
-def prepared(reader: Reader, folder: Path) -> Prepared:
-    """The reader's valid files in a folder, which must be empty; each is read once."""
+@contextmanager
+def prepared(reader: Reader, folder: Path) -> Iterator[Prepared]:
+    """The reader's valid files in an empty folder, each read once; closes the reader at the end."""
+    try:
+        yield _prepared(reader, folder)
+    finally:
+        reader.close(folder)
+
+
+def _prepared(reader: Reader, folder: Path) -> Prepared:
     for name, content in (reader.make(folder) or {}).items():
         (folder / name).write_bytes(content)
     paths = sorted(path for path in folder.glob(reader.changed) if path.is_file())

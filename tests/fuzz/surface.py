@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import json
 import re
 from collections.abc import Callable
@@ -190,13 +189,16 @@ def parsed_request(content: bytes) -> Request:
 
 
 class Surface:
-    """A server over an index, and the event loop that it lives in until the process ends."""
+    """A server over an index, and the event loop that it lives in until it is closed."""
 
     def __init__(self, index: Path) -> None:
         """Build the application, with everything that it offers."""
         self._runner = asyncio.Runner()
         self._app = self._runner.run(self._started(_application(index)))
-        atexit.register(self._runner.close)
+
+    def close(self) -> None:
+        """Stop the server, and with it its threads."""
+        self._runner.close()
 
     async def _started(self, app: Any) -> Any:
         ready = asyncio.Event()
@@ -303,6 +305,12 @@ def read(path: Path) -> None:
         assert other.status == 200, other
     if answer.status >= 400 and asked.method != b"DELETE":  # what has been deleted is not there
         raise InputError(f"{path}: {answer.status}")
+
+
+def close(folder: Path) -> None:
+    """Stop the server that has answered the requests of a folder, if there is one."""
+    if surface := _SURFACES.pop(folder, None):
+        surface.close()
 
 
 def check(asked: Request, answer: Answer) -> None:

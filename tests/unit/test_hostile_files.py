@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -49,10 +50,11 @@ def of_all(reader: Reader) -> object:
 
 
 @pytest.fixture(scope="module")
-def ready(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+def ready(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prepared]:
     if request.param.name in NEEDED:
         pytest.importorskip(NEEDED[request.param.name])
-    return prepared(request.param, tmp_path_factory.mktemp("valid"))
+    with prepared(request.param, tmp_path_factory.mktemp("valid")) as ready:
+        yield ready
 
 
 @pytest.mark.slow
@@ -72,8 +74,8 @@ def test_a_hostile_file_is_read_or_refused_in_one_line(ready: Prepared, seed: in
 def test_a_file_that_once_broke_a_reader(reader: str, path: Path, tmp_path: Path) -> None:
     if reader in NEEDED:
         pytest.importorskip(NEEDED[reader])
-    ready = prepared(named(reader), tmp_path)
-    check(ready.reader, ready.folder, path.name.replace("+", "/"), path.read_bytes())
+    with prepared(named(reader), tmp_path) as ready:
+        check(ready.reader, ready.folder, path.name.replace("+", "/"), path.read_bytes())
 
 
 def refuses(path: Path) -> None:
@@ -82,10 +84,13 @@ def refuses(path: Path) -> None:
 
 
 def test_the_harness_notices_what_it_looks_for(tmp_path: Path) -> None:
-    reader = Reader("own", lambda folder: {"a.txt": b"valid"}, refuses, alone=True)
-    ready = prepared(reader, tmp_path)
-    with pytest.raises(BrokenContractError, match="ValueError"):
-        check(reader, tmp_path, "a.txt", b"other")
-    assert (tmp_path / "a.txt").read_bytes() == b"valid"
-    assert len({mutated(b"valid\n", Random(seed)) for seed in range(50)}) > 20
-    assert ready.names == ["a.txt"]
+    closed: list[Path] = []
+    reader = Reader("own", lambda folder: {"a.txt": b"valid"}, refuses, alone=True, close=closed.append)
+    with prepared(reader, tmp_path) as ready:
+        with pytest.raises(BrokenContractError, match="ValueError"):
+            check(reader, tmp_path, "a.txt", b"other")
+        assert (tmp_path / "a.txt").read_bytes() == b"valid"
+        assert len({mutated(b"valid\n", Random(seed)) for seed in range(50)}) > 20
+        assert ready.names == ["a.txt"]
+        assert closed == []
+    assert closed == [tmp_path]

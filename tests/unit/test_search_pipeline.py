@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from seal_ir.records import Query
 from seal_ir.search.searcher import SealSearcher
 from tests.helpers import tiny
 from tests.helpers.stubbed import Stubbed
+from tests.helpers.threads import no_thread_left
 
 TOPICS = [Query(f"q{i}", sentence) for i, sentence in enumerate(tiny.SENTENCES[:5])]
 CONFIGS = [preset("paper"), preset("lm-fm")]
@@ -48,12 +48,12 @@ def test_rankings_are_one_batch_ahead_and_leave_no_thread(searcher: SealSearcher
         decoded.append([topic.id for topic in batch])
         return searcher.decode_counted([topic.text for topic in batch])
 
-    batches = searcher.ranked_batches(TOPICS, 3, CutQueries(), threads=2, decode=decode)
-    assert decoded == []
-    assert list(next(batches).queries) == TOPICS[:2]
-    assert decoded == [["q0", "q1"], ["q2", "q3"]]
-    batches.close()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("rank")]
+    with no_thread_left():
+        batches = searcher.ranked_batches(TOPICS, 3, CutQueries(), threads=2, decode=decode)
+        assert decoded == []
+        assert list(next(batches).queries) == TOPICS[:2]
+        assert decoded == [["q0", "q1"], ["q2", "q3"]]
+        batches.close()
 
 
 @pytest.mark.parametrize("threads", [1, 3])

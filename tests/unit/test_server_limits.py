@@ -13,9 +13,14 @@ import pytest
 
 from seal_ir.errors import UsageError
 from seal_ir.index.indexer import SealIndexer
+from seal_ir.server.app import create_app
+from seal_ir.server.failures import UnavailableError
 from seal_ir.server.limits import Limits
+from seal_ir.server.metrics import Metrics
+from seal_ir.server.service import Service
 from tests.helpers import serving, tiny
 from tests.helpers.serving import KEY, HeldModel, wait_until
+from tests.helpers.threads import no_thread_left
 
 PRESSED = Limits(batch_size=4, wait_ms=1, max_waiting=3)
 
@@ -230,12 +235,25 @@ def test_limits_that_mean_nothing(name: str, value: float) -> None:
 
 
 def test_the_service_stops_at_its_close(tiny_index: Path) -> None:
-    from seal_ir.server.failures import UnavailableError
-    from seal_ir.server.service import Service
-
     service = Service([serving.served(tiny_index)], Limits())
     assert service.is_ready
     service.close()
     assert not service.is_ready
     with pytest.raises(UnavailableError):
         asyncio.run(service.search("tiny", "a", 1))
+
+
+@pytest.mark.parametrize("fault", [RuntimeError, asyncio.CancelledError])
+def test_an_application_that_fails_closes_its_service(tiny_index: Path, fault: type[BaseException]) -> None:
+    async def failing() -> None:
+        async with app.router.lifespan_context(app):
+            assert service.is_ready
+            raise fault
+
+    with no_thread_left():
+        metrics = Metrics()
+        service = Service([serving.served(tiny_index)], Limits(), told=metrics.batch)
+        app = create_app(service, metrics, refresh_s=60.0)
+        with pytest.raises(fault):
+            asyncio.run(failing())
+    assert not service.is_ready
