@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.errors import ModelError, one_line, shown
+from seal_ir.formats.io.files import is_file
 from seal_ir.formats.io.hub_access import cached_folder, unreachable
 from seal_ir.structured import load_json
 
@@ -137,7 +138,7 @@ def _object(source: str, file: str) -> Mapping[str, Any] | None:
 def _read(source: str, file: str) -> Any:
     """A JSON file of a folder or of the hub; None where there is none."""
     path = Path(source) / file if Path(source).is_dir() else _from_hub(source, file)
-    if path is None or not path.is_file():
+    if path is None or not is_file(path):
         return None
     try:
         return load_json(path)
