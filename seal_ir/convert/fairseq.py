@@ -12,8 +12,8 @@ from transformers import BartConfig, BartForConditionalGeneration
 from seal_ir.convert.fairseq_layout import bart_options, bart_tensors, transformers_names, vocabulary_rows
 from seal_ir.convert.fairseq_reading import read_checkpoint
 from seal_ir.convert.fairseq_vocabulary import read_vocabulary, rows_by_dictionary, rows_in_order
+from seal_ir.convert.writing import write_model
 from seal_ir.errors import ModelError
-from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.outputs import new_folder
 from seal_ir.text.description import SEQ2SEQ, SEQ2SEQ_TEMPLATE, ModelDescription
 from seal_ir.text.pretrained import find_model, load_tokenizer, tokenizer_definition
@@ -55,13 +55,8 @@ def convert(conversion: Conversion) -> int:
         _check_tokenizer(conversion.tokenizer, load_tokenizer(files))
         definition = tokenizer_definition(files)
         network = _network(conversion, definition)
-        with writing(conversion.output):
-            network.save_pretrained(folder)
-            (folder / "tokenizer.json").write_text(definition, encoding="utf-8")
-            (folder / "seal.json").write_text(PUBLISHED.to_json(), encoding="utf-8")
-            for path in folder.iterdir():
-                path.chmod(0o644)  # some writers let nobody else read
-        return int(network.num_parameters())
+        texts = {"tokenizer.json": definition, "seal.json": PUBLISHED.to_json()}
+        return write_model(network, texts, folder, conversion.output, conversion.checkpoint)
 
 
 def _check_tokenizer(name: str, tokenizer: TextTokenizer) -> None:

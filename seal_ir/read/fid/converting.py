@@ -13,8 +13,8 @@ from torch import nn
 from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
 from seal_ir.convert.torch_files import check_tensor, load_torch
+from seal_ir.convert.writing import write_model
 from seal_ir.errors import InputError, one_line
-from seal_ir.formats.io.disk import writing
 from seal_ir.formats.io.files import shown
 from seal_ir.formats.io.outputs import new_folder
 from seal_ir.read.fid.description import FID_JSON, FidDescription
@@ -58,13 +58,8 @@ def convert(conversion: FidConversion) -> int:
         description = conversion.description
         if has_bias:  # written by transformers before 4.0, whose T5 tokenizer put no </s> at the end
             description = replace(description, cross_attention_bias=True, affixes=False)
-        with writing(conversion.output):
-            network.save_pretrained(folder)
-            (folder / "tokenizer.json").write_text(definition, encoding="utf-8")
-            (folder / FID_JSON).write_text(description.to_json(), encoding="utf-8")
-            for path in folder.iterdir():
-                path.chmod(0o644)  # some writers let nobody else read
-        return int(network.num_parameters())
+        texts = {"tokenizer.json": definition, FID_JSON: description.to_json()}
+        return write_model(network, texts, folder, conversion.output, conversion.checkpoint)
 
 
 def _weights(checkpoint: Path) -> Path:
