@@ -20,6 +20,8 @@ from seal_ir.errors import ArgumentError, UsageError, shown
 MOST = (1 << 63) - 1  # of any number that says how many; what is sized by it has its own, smaller limits
 T = TypeVar("T")
 _INT64 = np.iinfo(np.int64)
+_MOST_OF_A_PART = 255  # bytes
+_MOST_OF_THE_LAST = 240  # what is made beside it has a name with its own in it
 
 
 def text(value: object, name: str) -> str:
@@ -191,7 +193,12 @@ def path(value: object, name: str) -> Path:
     """
     if not isinstance(value, str | os.PathLike) or "\0" in str(value):
         raise ArgumentError(f"{name} is {_seen(value)}; it must be a path")
-    return Path(value)
+    found = Path(value)
+    sizes = [len(part.encode(errors="replace")) for part in found.parts]
+    if sizes and (max(sizes) > _MOST_OF_A_PART or sizes[-1] > _MOST_OF_THE_LAST):
+        most = f"{_MOST_OF_A_PART} bytes, and the last one {_MOST_OF_THE_LAST}"
+        raise ArgumentError(f"{name} is {_seen(value)}; a part of a path has at most {most}")
+    return found
 
 
 def items(values: Iterable[object], name: str) -> Iterable[object]:

@@ -28,6 +28,8 @@ Settings = TypeVar("Settings", bound="DataclassInstance")
 Foreign = Mapping[str, tuple[int | str, str]]  # how many values an option takes, and a sentence
 MOST_QUERIES = 1024  # that a model reads together; memory grows with it, and no device gains by more
 
+_MOST_OF_A_PATH = 300  # characters that a message quotes
+
 NAMES = "seal_ir.names"  # an error handler of codecs
 
 
@@ -70,7 +72,18 @@ def run(main: Callable[[list[str]], int]) -> NoReturn:
         # The reader of our output has gone (`| head`); keep the interpreter from complaining about it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
+    except OSError as error:
+        if error.filename is None:
+            raise
+        code = _fault(_unreachable(error), 1)
     sys.exit(code)
+
+
+def _unreachable(error: OSError) -> str:
+    """Of a path at which the system will not even look: too long a name, or a folder that is closed to us."""
+    path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(error.filename)
+    place = path if len(path) <= _MOST_OF_A_PATH else f"{path[:_MOST_OF_A_PATH]}..."
+    return f"{place}: {error.strerror}; check the path, and who may open its folders"
 
 
 class RedactingFormatter(logging.Formatter):

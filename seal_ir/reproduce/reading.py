@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from seal_ir.config import PRESETS
 from seal_ir.errors import InputError
 from seal_ir.formats.io.files import shown
+from seal_ir.formats.io.registries import NAMES_ARE, REGISTERED_NAME
 from seal_ir.formats.io.resolve import Places
 from seal_ir.reproduce.costs import LABELS, runs_of_costs
 from seal_ir.reproduce.fields import Context, Fields, context_of
@@ -21,8 +21,6 @@ from seal_ir.reproduce.outputs import read_outputs
 from seal_ir.reproduce.reader_words import read_readers
 from seal_ir.reproduce.spec import NO_DATA, Page, Row, Step, TableSpec, Topics
 from seal_ir.structured import load_toml
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def read_spec(path: Path, results: Path, places: Places) -> TableSpec:
@@ -140,8 +138,8 @@ def _topics(fields: Fields, context: Context, before: Mapping[str, Topics]) -> T
         *("pages", "measures", "needs"),
     )
     name, within, mean_of = fields.text("name"), fields.text("within", ""), fields.texts("mean_of")
-    if not _NAME.fullmatch(name):
-        raise InputError(f"{fields.where}: name is {shown(name)}; use letters, digits, '.', '_' and '-'")
+    if not REGISTERED_NAME.fullmatch(name):
+        raise InputError(f"{fields.where}: name is {shown(name)}; use {NAMES_ARE}")
     for other in (within, *mean_of):
         if other and other not in before:
             raise InputError(f"{fields.where}: {shown(other)} is no set of topics above this one")

@@ -14,7 +14,7 @@ import pytest
 from seal_ir.arguments import ids, texts, whole, wholes
 from seal_ir.config import DecodeConfig, RankConfig, SearchConfig
 from seal_ir.encode.encoder import SealQueryEncoder
-from seal_ir.errors import ArgumentError, SealError, UsageError
+from seal_ir.errors import ArgumentError, IndexDirError, SealError, UsageError
 from seal_ir.index.reader import Index
 from seal_ir.records import Document, Hit, QueryKeys
 from seal_ir.search.searcher import SealSearcher
@@ -293,6 +293,16 @@ def test_i17_an_index_directory_that_is_no_path(value: Any) -> None:
     for ask in (SealSearcher, Index):
         with pytest.raises(ArgumentError, match="^index directory is .*; it must be a path"):
             ask(value)
+
+
+@pytest.mark.parametrize("value", ["q" * 241, "a/" + "\xe9" * 128 + "/b", Path("q" * 300)])
+def test_an_index_directory_with_a_name_that_is_too_long(value: Any) -> None:
+    for ask in (SealSearcher, Index):
+        with pytest.raises(ArgumentError, match="^index directory is .*; a part of a path has at most 255 b"):
+            ask(value)
+    for fitting in ("q" * 240, "q" * 255 + "/b"):
+        with pytest.raises(IndexDirError):
+            Index(fitting)
 
 
 def test_i17_a_model_of_another_type(tiny_index: Path, llama: Path) -> None:

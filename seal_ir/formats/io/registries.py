@@ -11,7 +11,10 @@ from seal_ir.errors import InputError, shown
 from seal_ir.formats.io.downloads import Download
 from seal_ir.structured import load_toml
 
-REGISTERED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # a hub name has a slash
+REGISTERED_NAME = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+)  # a hub name has a slash; a folder has this one
+NAMES_ARE = "at most 100 letters, digits, '.', '_' and '-'"
 
 
 def registry_sections(path: Path, kind: str, texts: Sequence[str]) -> list[Mapping[str, Any]]:
@@ -44,7 +47,7 @@ def _check(section: Mapping[str, Any], what: str, texts: Sequence[str], path: Pa
         if not isinstance(value, str) or (name == "name" and not REGISTERED_NAME.fullmatch(value)):
             raise InputError(
                 f"{path}: {name} of {what} is {shown(value)}; it must be a string, and a name made of"
-                " letters, digits, '.', '_' and '-'"
+                f" {NAMES_ARE}"
             )
     size = section.get("n_bytes", 0)
     if type(size) is not int or size < 0:
