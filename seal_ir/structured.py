@@ -73,15 +73,17 @@ def json_file(value: Any, **options: Any) -> str:
         value: of JSON's types, tuples included.
         **options: as `json_line` takes them.
     """
-    text = f"{json_line(value, indent=2, **options)}\n"
+    text = f"{_json(value, indent=2, **options)}\n"
     text = _BYTES.sub(
         lambda found: found[0].encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape"), text
     )
-    return _HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+    return _escaped(text)
 
 
 def json_line(value: Any, **options: Any) -> str:
-    """JSON in one line, unless it is indented; NaN and the infinities are written as null.
+    """JSON in one line, unless it is indented, that UTF-8 can write, whatever a record from elsewhere holds.
+
+    NaN and the infinities are written as null, half a surrogate pair as JSON's escape.
 
     Args:
         value: of JSON's types, tuples included.
@@ -90,6 +92,14 @@ def json_line(value: Any, **options: Any) -> str:
     Raises:
         TypeError: a value of another type, without `default`.
     """
+    return _escaped(_json(value, **options))
+
+
+def _escaped(text: str) -> str:
+    return _HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+def _json(value: Any, **options: Any) -> str:
     try:
         return exact_json(value, **options)
     except ValueError:

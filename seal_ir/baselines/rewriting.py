@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from seal_ir.formats.collections.collection import Collection
-from seal_ir.formats.io.files import is_text
 from seal_ir.formats.io.packed import packed_writer
 from seal_ir.records import Document
 from seal_ir.search.documents import contents
@@ -48,7 +47,4 @@ def write_again(
         for document in collection:
             record = record_of(document)
             record[field] = value_of(document, record)
-            line = json_line(record)
-            if not is_text(line):  # half a surrogate stays an escape
-                line = json_line(record, ascii_only=True)
-            stream.write(f"{line}\n")
+            stream.write(f"{json_line(record)}\n")

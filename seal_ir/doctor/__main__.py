@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     findings = examined(CHECKS)
     if args.json:
         values = {"version": version("seal-ir"), "findings": [asdict(finding) for finding in findings]}
-        sys.stdout.write(json_file(values) + "\n")
+        sys.stdout.write(json_file(values))
         return 0
     for line in as_lines(findings):  # as they come: torch takes seconds
         print(line, flush=True)

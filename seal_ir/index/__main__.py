@@ -27,7 +27,7 @@ from seal_ir.index.pyserini_options import IGNORED, REFUSED
 from seal_ir.index.reader import Index
 from seal_ir.index.stats import as_table, statistics
 from seal_ir.index.verify import SAMPLE, verify_index
-from seal_ir.structured import json_line
+from seal_ir.structured import json_file
 from seal_ir.text.pretrained import DEFAULT_MODEL, find_model, load_tokenizer
 
 _MEMORY_HELP = """most memory that the build may take, as 2G or 1500M. It is estimated from counts before
@@ -215,7 +215,7 @@ def main(arguments: list[str]) -> int:
         verify_index(args.index, lambda line: print(line, flush=True), None if args.all else SAMPLE)
     else:
         values = statistics(Index(args.index))
-        print(json_line(values, indent=2) if args.json else as_table(values))
+        sys.stdout.write(json_file(values) if args.json else f"{as_table(values)}\n")
     return 0
 
 

@@ -21,7 +21,7 @@ class JsonAnswer(Response):
 
     def render(self, content: Any) -> bytes:
         """The body."""
-        return json_line(content, compact=True).encode("utf-8", "backslashreplace")
+        return json_line(content, compact=True).encode()
 
 
 def failure(error: SealError) -> JsonAnswer:

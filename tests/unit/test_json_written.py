@@ -38,6 +38,16 @@ def test_what_is_no_number_becomes_null_wherever_it_stands(odd: float) -> None:
     assert read(json_line(odd)) is None
 
 
+@pytest.mark.parametrize("half", ["\ud800", "a\udfffb", "\udcc3\udca9", "\udc00\ud800"])
+def test_half_a_surrogate_pair_is_written_and_read_back(half: str) -> None:
+    """As in records from elsewhere, whose escapes say so; pairs and other text stand as they are."""
+    value = {half: [half, {"é\U0001f40b": half}]}
+    for options in ({}, {"compact": True}, {"ascii_only": True}, {"indent": 1}):
+        written = json_line(value, **options).encode()
+        assert json.loads(written) == value
+        assert options == {"ascii_only": True} or "é\U0001f40b".encode() in written
+
+
 def test_sound_values_are_written_as_ever() -> None:
     value = {"b": "é", "a": [1, 0.1, None, True]}
     assert json_line(value) == json.dumps(value, ensure_ascii=False)

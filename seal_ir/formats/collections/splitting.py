@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from seal_ir.errors import InputError, UsageError, shown
 from seal_ir.formats.collections.passages import ID_KEYS, TEXT_KEYS
 from seal_ir.formats.collections.stored import StoredField, StoredFields
-from seal_ir.formats.io.files import is_text
 from seal_ir.formats.io.jsonlines import Malformed, parse_object
 from seal_ir.records import Document
 from seal_ir.structured import json_line
@@ -117,7 +116,7 @@ def passages(document: Document, split: Split) -> Iterator[Document]:
         docid, text = passage_id(document.id, number), document.text[slice(*bounds)]
         raw = document.raw
         if record is not None and not isinstance(record, Malformed):
-            raw = _raw({**record, **_replaced(record, document, docid, text)})
+            raw = json_line({**record, **_replaced(record, document, docid, text)})
         places = zip((field.name for field in POSITIONS), bounds, strict=True)
         yield document._replace(id=docid, text=text, raw=raw, stored=(*document.stored, *places))
 
@@ -147,8 +146,3 @@ def _replaced(record: Mapping[str, object], document: Document, docid: str, text
         title_line = whole[: len(whole) - len(document.text)]
         found[name] = title_line + text
     return found
-
-
-def _raw(record: Mapping[str, object]) -> str:
-    line = json_line(record)
-    return line if is_text(line) else json_line(record, ascii_only=True)  # half a surrogate pair

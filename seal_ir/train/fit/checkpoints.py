@@ -109,4 +109,4 @@ def _check_archive(path: Path) -> None:
     except _DAMAGED as error:
         raise InputError(f"{path}: cut or damaged ({error})") from error
     if spoiled is not None:
-        raise InputError(f"{path}: damaged ({spoiled} fails its checksum)")
+        raise InputError(f"{path}: damaged ({shown(spoiled)} fails its checksum)")
