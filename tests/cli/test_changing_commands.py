@@ -98,6 +98,7 @@ def test_duplicates_and_missing_ids(call: Runner, directory: Path, tmp_path: Pat
     assert sorted(texts(directory)) == sorted([*OLD, "n1"])[:1] + sorted({*OLD, "n1"} - {"d1", "d2"})
 
 
+RAY = "--ray builds an index; leave it out to change one, or to look at one"
 REFUSED: list[tuple[list[str], str]] = [
     (["--append"], "--input is missing: name the documents to append"),
     (["--update"], "--input is missing: name the documents to update"),
@@ -114,6 +115,11 @@ REFUSED: list[tuple[list[str], str]] = [
     (["--merge", "--max-segments", "0"], "--max-segments is 0; it must be at least 1"),
     (["--append", "--input", "x", "--max-segments", "2"], "--max-segments goes with --merge"),
     (["--merge", "--missing", "skip"], "--missing goes with --delete"),
+    (["--input", "x", "--shards", "0"], "--shards is 0; it must be at least 1"),
+    (["--input", "x", "--shards", "1"], "--shards needs --ray: the address of a Ray cluster, or local"),
+    (["--input", "x", "--threads", "0"], "--threads is 0; it must be at least 1"),
+    *(([*words, "--ray", "local"], RAY) for words in (["--append"], ["--merge"], ["--stats"], ["--verify"])),
+    *(([*words, "--ray", "local"], RAY) for words in (["--update"], ["--delete", "x"])),
 ]
 
 

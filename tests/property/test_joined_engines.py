@@ -161,6 +161,29 @@ def test_what_one_segment_refuses_all_refuse_in_its_words(pair: list[Engine]) ->
         assert str(ours.value) == str(theirs.value)
 
 
+@pytest.mark.parametrize("joins", [joined, LoopedEngines])
+def test_documents_and_occurrences_of_two_segments(pair: list[Engine], joins: Any) -> None:
+    """Documents in the order asked, the first and last of each segment; where n-grams occur."""
+    engines = joins(pair)
+    offsets, symbols = engines.extract(helpers.integers(2, 0, 1, 2))
+    assert offsets.tolist() == [0, 4, 8, 10, 14]
+    assert symbols.tolist() == [
+        *(BOUNDARY, 6, 7, 8),
+        *(BOUNDARY, 5, 6, 7),
+        *(BOUNDARY, 5),
+        *(BOUNDARY, 6, 7, 8),
+    ]
+    assert (offsets.dtype, symbols.dtype) == (np.int64, np.uint32)
+    offsets, symbols = engines.extract(helpers.integers())
+    assert (offsets.tolist(), symbols.tolist(), symbols.dtype) == ([0], [], np.uint32)
+    everything = np.array([[[0, engine.n_rows] for engine in pair]], dtype=np.int64)
+    grid = np.concatenate([engines.extend(everything, helpers.symbols(symbol)) for symbol in (7, 5, 9, 6)])
+    found = engines.locate(grid)
+    assert found.offsets.tolist() == [0, 2, 4, 4, 6]
+    split = np.split(found.documents, found.offsets[1:-1])
+    assert [sorted(documents.tolist()) for documents in split] == [[0, 2], [0, 1], [], [0, 2]]
+
+
 def test_arrays_of_other_types_are_refused(pair: list[Engine]) -> None:
     compiled = joined(pair)
     grid = np.zeros((1, 2, 2), dtype=np.int64)

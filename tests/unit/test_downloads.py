@@ -279,8 +279,45 @@ def test_a_published_index(
     asked = list(server.asked)
     assert main(["small"]) == 0  # it is there
     assert server.asked == asked
-    with pytest.raises(UsageError, match="no registered index; registered are: small"):
+
+
+@pytest.mark.parametrize(("names", "told"), [((), "none"), (("small",), "small"), (("b", "a"), "b, a")])
+def test_a_name_that_is_not_registered(published: Places, names: tuple[str, ...], told: str) -> None:
+    sections = [
+        f"[[index]]\nname = '{name}'\ndescription = ''\ntopics = []\nbuild = 'make'\n" for name in names
+    ]
+    (published.collections / "indexes.toml").write_text("".join(sections))
+    with pytest.raises(UsageError) as error:
         main(["large"])
+    assert str(error.value) == f"large: no registered index; registered are: {told}"
+    if names:
+        with pytest.raises(UsageError) as error:
+            main([names[0]])
+        assert str(error.value) == f"index {names[0]!r} is not published; build it with: make"
+
+
+def test_help_says_what_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == "usage: python -m seal_ir.index.download [-h] [--version] [--yes] name"
+    assert {"Download a registered index.", "name registered name", "--yes do not ask"} <= set(lines)
+
+
+def test_an_index_is_kept_only_where_each_byte_is_right(
+    published: Places, server: Server, tiny_index: Path, tmp_path: Path
+) -> None:
+    spoiled = tmp_path / "spoiled"
+    shutil.copytree(tiny_index, spoiled)
+    file = next(spoiled.glob("segment-*/fm.bin"))
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    server.content = archive(tmp_path / "b.tar", lambda tar: tar.add(spoiled, "."), "w").read_bytes()
+    entry = replace(registered(published)[0], download=server.of("/file"))
+    with pytest.raises(IndexDirError, match="nothing was kept"):
+        downloaded(entry, agreed=True)
+    assert not entry.present
 
 
 def test_a_published_index_that_is_damaged(

@@ -12,6 +12,7 @@ from seal_ir.formats.io.resolve import Places
 from seal_ir.index import making
 from seal_ir.index.making import asked_index, asked_index_for
 from seal_ir.index.reader import Index
+from seal_ir.index.registry import IndexEntry, registered
 from seal_ir.search.__main__ import main as search
 from seal_ir.search.searcher import SealSearcher
 from seal_ir.text import pretrained
@@ -39,6 +40,7 @@ description = "two passages"
 topics = ["own"]
 build = "python -m seal_ir.index --model {model} --input {{collections}}/own/corpus.jsonl --index {{index}}"
 """
+PLACE = " (SEAL_IR_DATA is not set: name the folder there)"
 RECORDS = '{"id": "a", "contents": "a b c"}\n{"id": "b", "contents": "c b a"}\n'
 
 
@@ -118,6 +120,65 @@ def test_what_cannot_be_built_here_is_told(places: Places) -> None:
         with pytest.raises(UsageError, match=r"build one with: make foreign; or python -m seal_ir.index"):
             asked_index_for("far", homeless, yes)
     assert asked_index_for("far", places, yes=True).name == "large"  # the first that can be
+
+
+def test_why_it_cannot_be_built_is_told_only_where_it_is_so(places: Places) -> None:
+    homeless = Places(None, places.collections, places.cache)
+    with pytest.raises(UsageError) as error:
+        asked_index("foreign", homeless)
+    assert str(error.value) == "index 'foreign' is not built; build it with: make foreign"
+    with pytest.raises(UsageError) as error:
+        asked_index("large", homeless)
+    build = registered(homeless)[1].build
+    assert str(error.value) == f"index 'large' is not built; build it with: {build}{PLACE}"
+
+
+@pytest.mark.parametrize("yes", [False, True])
+def test_what_is_published_is_downloaded(places: Places, monkeypatch: pytest.MonkeyPatch, yes: bool) -> None:
+    registry = places.collections / "indexes.toml"
+    table = (
+        f'[index.download]\nurl = "https://example.org/a.tar"\nsha256 = "{"ab" * 32}"\nn_bytes = 5_000_000\n'
+    )
+    with registry.open("a", encoding="utf-8") as file:
+        file.write(f'[[index]]\nname = "far"\ndescription = "off"\ntopics = ["off"]\nbuild = "make"\n{table}')
+    seen: list[tuple[str, bool]] = []
+
+    def downloaded(entry: IndexEntry, agreed: bool) -> Path:
+        seen.append((entry.name, agreed))
+        return entry.directory
+
+    monkeypatch.setattr(making, "downloaded", downloaded)
+    assert asked_index("far", places, yes) == places.cache / "indexes" / "far"
+    assert seen == [("far", yes)]
+    if not yes:
+        with pytest.raises(UsageError, match=r"--yes makes far: off, about 5\.0 MB$"):
+            asked_index_for("off", places)
+
+
+def test_the_model_of_the_registry_is_asked_for_and_the_build_tells_its_steps_beside_the_results(
+    places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[tuple[str, bool]] = []
+    monkeypatch.setattr(making, "ensure_weights", lambda model, yes: seen.append((model, yes)))
+    asked_index("small", places)
+    ((model, yes),) = seen
+    assert Path(model).name == "model"
+    assert not yes
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "2 documents" in err
+
+
+@pytest.mark.parametrize("closed", ["stdin", "stderr"])
+def test_without_a_terminal_on_both_sides_nobody_is_asked(
+    places: Places, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    for name in ("stdin", "stderr"):
+        monkeypatch.setattr(f"sys.{name}", Terminal("y\n"))
+    for stream in (None, io.StringIO()):
+        monkeypatch.setattr(f"sys.{closed}", stream)
+        with pytest.raises(UsageError, match="--yes makes large"):
+            asked_index_for("mine", places)
 
 
 def test_documents_that_are_missing_are_told_and_nothing_is_left(places: Places) -> None:

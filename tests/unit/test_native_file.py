@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from seal_ir.errors import IndexDirError
+from seal_ir.index import native
 from seal_ir.index.engine import EngineSpec, build_engine
 from seal_ir.index.engines import open_engine
 from tests.helpers.engines import BOUNDARY, Probe, flatten
@@ -213,3 +214,30 @@ def test_a_builder_saves_once(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="saved already"):
         builder.save(str(tmp_path / "again.bin"))
     assert not (tmp_path / "again.bin").exists()
+
+
+def test_a_build_tells_its_phases(tmp_path: Path) -> None:
+    told: list[str] = []
+    symbols, starts = flatten(DOCUMENTS)
+    native.build_native(tmp_path / "fm.bin", symbols, starts, 32, told.append)
+    assert told == ["sorting suffixes", "transforming", "building the wavelet tree"]
+
+
+def test_a_segment_that_32_bits_do_not_hold_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    symbols, starts = flatten(DOCUMENTS)
+    for most, width in ((len(symbols) * 2 - 1, 2), (len(symbols) * 2 - 2, 2)):
+        monkeypatch.setattr(native, "MAX_SUFFIXES", most)
+        with pytest.raises(ValueError, match=f"at most {most // width} tokens, not {len(symbols)}$"):
+            native.build_native(tmp_path / "fm.bin", symbols, starts, 32, str)
+    assert not (tmp_path / "fm.bin").exists()
+    monkeypatch.setattr(native, "MAX_SUFFIXES", len(symbols) * 2)
+    native.build_native(tmp_path / "fm.bin", symbols, starts, 32, str)
+    assert (tmp_path / "fm.bin").is_file()
+
+
+def test_a_sort_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_divsufsort", lambda: lambda *arguments: -2)
+    with pytest.raises(MemoryError, match="^libdivsufsort ran out of memory$"):
+        native.suffix_array(np.zeros(8, dtype=np.uint8), 2)

@@ -73,3 +73,25 @@ def test_a_condition_that_does_not_fit_is_told_with_the_fields(index: Index, tmp
             f"{opened.directory}: the filter '(month > 5)' does not fit: No match for FieldRef.Name(month);"
             f" the stored fields are id and {fields} (--store, when indexing, adds others)"
         )
+
+
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        ("find", "symbols"),
+        ("streams", "documents"),
+        ("documents", "documents"),
+        ("stored_values", "documents"),
+        ("raws", "documents"),
+    ],
+)
+def test_what_is_no_number_is_told_by_its_argument(index: Index, method: str, name: str) -> None:
+    with pytest.raises(ArgumentError, match=rf"^{name}\[1\] is 'x' \(str\)"):
+        getattr(index, method)([1, "x"])
+
+
+def test_sizes_are_of_all_segments_together(index: Index) -> None:
+    parts = [engine.size_in_bytes() for engine in index._engines]
+    assert len(parts) > 1
+    assert index.engine_sizes() == {name: sum(part[name] for part in parts) for name in parts[0]}
+    assert min(index.engine_sizes().values()) > 0

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from seal_ir.errors import UsageError
+from seal_ir.errors import ArgumentError, IndexDirError, InputError, UsageError
+from seal_ir.formats.io.downloads import Download
 from seal_ir.formats.io.resolve import Places
-from seal_ir.index.registry import index_for, named_index, registered
+from seal_ir.index.registry import (
+    IndexEntry,
+    find_index,
+    how_to_make,
+    index_for,
+    is_directory,
+    named_index,
+    opened,
+    registered,
+)
 from seal_ir.search.searcher import SealSearcher
 
 TOML = """
@@ -25,6 +36,19 @@ description = "some"
 topics = ["nq-test"]
 build = "python -m seal_ir.index --input $SEAL_IR_DATA/x --index {index}"
 """
+
+PUBLISHED = """
+[[index]]
+name = "of-here"
+description = "what comes along"
+topics = []
+build = "python -m seal_ir.index --input {collections}/x --index {index}"
+n_bytes = 70
+[index.download]
+url = "https://example.org/x.tar"
+sha256 = "%s"
+n_bytes = 50_000_000
+""" % ("ab" * 32)
 
 
 @pytest.fixture
@@ -43,6 +67,69 @@ def test_the_registry_of_this_repository() -> None:
     assert [entry.name for entry in entries] == ["wikipedia-sample", "wikipedia-sample-10k", "demo"]
     assert all(entry.topics and entry.description and entry.build for entry in entries)
     assert SealSearcher.list_prebuilt_indexes() == [entry.name for entry in entries]
+
+
+def test_all_that_an_entry_says(places: Places) -> None:
+    path = places.collections / "indexes.toml"
+    path.write_text(PUBLISHED)
+    directory = places.cache / "indexes" / "of-here"
+    build = f"python -m seal_ir.index --input {places.collections}/x --index '{directory}'"
+    download = Download("https://example.org/x.tar", "ab" * 32, 50_000_000)
+    entry = IndexEntry("of-here", "what comes along", (), build, directory, download, 70, bundled=True)
+    assert registered(places) == [entry]
+    assert how_to_make(entry) == "python -m seal_ir.index.download of-here"
+    path.write_text(TOML)
+    large, small = registered(places)
+    assert (large.topics, large.n_bytes, large.bundled, large.download) == (
+        ("nq-test", "squad"),
+        0,
+        False,
+        None,
+    )
+    assert how_to_make(large) == "make large"
+    assert not small.bundled
+
+
+@pytest.mark.parametrize("topics", ["'nq-test'", "[1]", "{}"])
+def test_topics_that_are_no_list_of_names(places: Places, topics: str) -> None:
+    path = places.collections / "indexes.toml"
+    path.write_text(f"[[index]]\nname = 'a'\ndescription = 'b'\nbuild = 'c'\ntopics = {topics}")
+    with pytest.raises(InputError) as error:
+        registered(places)
+    assert str(error.value).startswith(f"{path}: topics of 'a' are ")
+    assert str(error.value).endswith("; they must be a list of names")
+
+
+def test_a_directory_or_a_name(places: Places, tiny_index: Path, tmp_path: Path) -> None:
+    assert find_index(str(tmp_path / "not-there"), places) == tmp_path / "not-there"
+    assert find_index(str(tiny_index), places) == tiny_index
+    with pytest.raises(UsageError, match="index 'small' is not built"):
+        find_index("small", places)
+    put(places, "small", tiny_index)
+    assert find_index("small", places) == places.cache / "indexes" / "small"
+    assert [is_directory(name) for name in ("a/b", "a", str(tmp_path))] == [True, False, True]
+
+
+def test_an_index_is_opened_where_it_is_sound(places: Places, tiny_index: Path, tmp_path: Path) -> None:
+    assert opened(str(tiny_index)).n_documents == 7
+    with pytest.raises(IndexDirError) as error:
+        opened("demo")
+    assert str(error.value) == (
+        "demo: no such directory, but the name of a registered index; open it with "
+        "SealSearcher.from_prebuilt_index('demo'), whose index_dir is its directory"
+    )
+    with pytest.raises(IndexDirError) as error:
+        opened(tmp_path / "none")
+    assert "registered" not in str(error.value)
+    with pytest.raises(ArgumentError, match="index directory"):
+        opened(7)  # type: ignore[arg-type]
+    spoiled = put(places, "small", tiny_index)
+    file = next(spoiled.glob("segment-*/fm.bin"))
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(IndexDirError, match=re.escape(str(file))):
+        opened(spoiled)
 
 
 def test_an_index_by_name(places: Places, tiny_index: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from seal_ir.errors import IndexDirError
 from seal_ir.index import workers
 from seal_ir.index.engine import EngineSpec
-from seal_ir.index.memory import Budget, Size
+from seal_ir.index.memory import Budget, Size, segment_memory
 from seal_ir.index.workers import Workers
 
 FOLDER, TEMPORARY = Path("segment-000007"), Path("temporary")
@@ -33,6 +34,47 @@ def test_phases_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = "segment-000007 temporary native small"
     assert built(monkeypatch, script) == [asked, "last"]
     assert sorted(built(monkeypatch, script, 3)) == ["last"] * 3 + [asked] * 3
+
+
+@pytest.mark.parametrize(("threads", "segments", "most"), [(2, 9, 2), (3, 9, 3), (3, 2, 2), (2, 1, 1)])
+def test_as_many_are_built_at_once_as_threads_and_memory_allow(
+    monkeypatch: pytest.MonkeyPatch, threads: int, segments: int, most: int
+) -> None:
+    """`segments`: how many fit into the memory beside the reader."""
+    running, seen, changed = 0, [], threading.Condition()
+
+    def build(self: Workers, folder: Path, temporary: Path, told: object) -> None:
+        nonlocal running
+        with changed:
+            running += 1
+            seen.append(running)
+            changed.notify_all()
+            changed.wait_for(lambda: max(seen) == most, 10)  # so many come together, in the end
+        time.sleep(0.01)  # would another come, too?
+        with changed:
+            running -= 1
+
+    monkeypatch.setattr(Workers, "_build", build)
+    monkeypatch.setattr(workers, "capped", int)
+    spec, size = EngineSpec("native", "small"), Size(1000, 10)
+    reader = Budget(spec, 100).reader(7)
+    budget = Budget(spec, 100, reader + segments * segment_memory(spec, size))
+    with Workers(threads, budget) as pool:
+        for _ in range(5):
+            pool.start(FOLDER, TEMPORARY, size, 7, print)
+        pool.finish()
+    assert (len(seen), max(seen)) == (5, most)
+
+
+def test_what_fits_nowhere_is_built_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A segment is begun where nothing else is, whatever it takes: the caller has cut it to fit."""
+    monkeypatch.setattr(Workers, "_build", lambda self, folder, temporary, told: told(folder.name))
+    told: list[str] = []
+    with Workers(2, Budget(EngineSpec(), 100, 1)) as pool:
+        for _ in range(3):
+            pool.start(FOLDER, TEMPORARY, Size(1, 10), 1, told.append)
+        pool.finish()
+    assert told == [FOLDER.name] * 3
 
 
 @pytest.mark.parametrize(
