@@ -155,7 +155,7 @@ FAULTS = [
     ('measures = ["Success@1", "Rprec"]', "", "'measures' is missing; name each once"),
     ('"Success@1", "Rprec"', '"Rprec", "Rprec"', "'measures' holds one twice"),
     ('measures = ["Success@1", "Rprec"]', "measures = 20", "measures is 20; it must be a list of strings"),
-    ('name = "two"', 'name = "two sets"', "name is 'two sets'; use letters"),
+    ('name = "two"', 'name = "two sets"', "name is 'two sets'; use at most 100 letters"),
     ('name = "two"', 'name = "two"\nwithin = "one"', "'one' is no set of topics above this one"),
     ('name = "two"', 'name = "two"\npages = "yes"', "pages is 'yes'; it must be true or false"),
     ('makes = ["{out}/good.trec"]', "", "'makes' is missing; name the files"),
