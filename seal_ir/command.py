@@ -29,7 +29,6 @@ Foreign = Mapping[str, tuple[int | str, str]]  # how many values an option takes
 MOST_QUERIES = 1024  # that a model reads together; memory grows with it, and no device gains by more
 
 _MOST_OF_A_PATH = 300  # characters that a message quotes
-
 NAMES = "seal_ir.names"  # an error handler of codecs
 
 
@@ -83,7 +82,7 @@ def _unreachable(error: OSError) -> str:
     """Of a path at which the system will not even look: too long a name, or a folder that is closed to us."""
     path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(error.filename)
     place = path if len(path) <= _MOST_OF_A_PATH else f"{path[:_MOST_OF_A_PATH]}..."
-    return f"{place}: {error.strerror}; check the path, and who may open its folders"
+    return f"{place}: {error.strerror}; check the path and its permissions"
 
 
 class RedactingFormatter(logging.Formatter):

@@ -11,9 +11,8 @@ from seal_ir.errors import InputError, shown
 from seal_ir.formats.io.downloads import Download
 from seal_ir.structured import load_toml
 
-REGISTERED_NAME = re.compile(
-    r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-)  # a hub name has a slash; a folder has this one
+# Of a folder, too; a hub name has a slash.
+REGISTERED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 NAMES_ARE = "at most 100 letters, digits, '.', '_' and '-'"
 
 
