@@ -24,6 +24,7 @@ from seal_ir.search.searcher import SealSearcher
 from tests.cli.test_segmented_runs import QUERIES
 from tests.helpers import tiny
 from tests.helpers.commands import Runner, assert_fault, spawn
+from tests.helpers.killing import kill_for_good
 from tests.helpers.stub import FURTHER
 from tests.helpers.stubbed import Stubbed
 from tests.property.test_changing_index import ChangingIndex, same_rows
@@ -128,7 +129,7 @@ def test_actors_are_killed_in_a_batch(
 def test_a_shard_that_is_lost_for_good_is_one_sentence(ray: Any, directory: Path) -> None:
     index = open_sharded(directory, shards=2)
     assert index.number("d00") == 0
-    ray.kill(actors(index)[1], no_restart=True)
+    kill_for_good(actors(index)[1])
     with pytest.raises(ClusterError, match="the shard of segment-.* is lost, and Ray could not") as error:
         index.number("d00")
     assert "\n" not in str(error.value)

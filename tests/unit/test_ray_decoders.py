@@ -27,6 +27,7 @@ from tests.cli.test_segmented_runs import QUERIES
 from tests.helpers import decoding_actors, tiny
 from tests.helpers.commands import Result, Runner, assert_fault, spawn
 from tests.helpers.decoding_actors import MISSING, processes
+from tests.helpers.killing import kill_for_good
 from tests.helpers.stub import FURTHER
 from tests.helpers.stubbed import Stubbed
 from tests.unit.test_sharded import IDS, documents
@@ -211,7 +212,7 @@ def test_a_decoder_that_is_lost_for_good_is_one_sentence(ray: Any, free: None, d
             decoders.decoded(TOPICS[:2])
     _, decoders = made(directory, 1)
     with decoders:
-        ray.kill(decoders._workers._actors[0], no_restart=True)
+        kill_for_good(decoders._workers._actors[0])
         with pytest.raises(ClusterError, match="a decoder is lost, and Ray could not .*ray status") as error:
             decoders.decoded(TOPICS[:2])
     assert "\n" not in str(error.value)
