@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
+
+from tests.helpers.waiting import wait_until
 
 
 def kill_for_good(actor: Any) -> None:
@@ -11,11 +12,12 @@ def kill_for_good(actor: Any) -> None:
     import ray
     from ray.exceptions import RayActorError
 
-    ray.kill(actor, no_restart=True)
-    for _ in range(300):
+    def is_gone() -> bool:
         try:
             ray.get(actor.__ray_ready__.remote())
         except RayActorError:
-            return
-        time.sleep(0.1)
-    raise AssertionError("it lives")
+            return True
+        return False
+
+    ray.kill(actor, no_restart=True)
+    wait_until(is_gone, every=0.1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 
 import ray
@@ -14,6 +13,7 @@ from seal_ir.distributed.index import ShardedIndex
 from seal_ir.errors import SealError
 from seal_ir.search.searcher import SealSearcher
 from tests.helpers import tiny
+from tests.helpers.waiting import wait_until
 
 QUERY = "the capital of Japan"
 STORE = 100 << 20
@@ -47,13 +47,17 @@ def main(directory: Path) -> None:
 
 def _told(searcher: SealSearcher) -> str:
     """What a search says of the loss in the end: an actor may answer for a while after it was killed."""
-    for _ in range(300):
+    told: list[str] = []
+
+    def fails() -> bool:
         try:
             searcher.search(QUERY)
         except SealError as error:
-            return str(error)
-        time.sleep(0.1)
-    return "it answers\nstill"
+            told.append(str(error))
+        return bool(told)
+
+    wait_until(fails, every=0.1)
+    return told[0]
 
 
 def _places(index: ShardedIndex) -> set[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,6 +22,7 @@ from seal_ir.server.served import ServedIndex
 from seal_ir.server.service import Service
 from seal_ir.server.serving import bound, web_config
 from tests.helpers import stub, tiny
+from tests.helpers.waiting import wait_until
 
 KEY = "a-key-of-tests"
 PRESETS = ("paper", "lm")
@@ -100,11 +100,3 @@ def stoppable(
         thread.join(30)
         assert not thread.is_alive()
         listening.close()
-
-
-def wait_until(what: Any, seconds: float = 30.0) -> None:
-    """Until it holds."""
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.005)

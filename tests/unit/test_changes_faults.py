@@ -21,6 +21,7 @@ from seal_ir.index.manifest import MANIFEST
 from seal_ir.index.reader import Index
 from seal_ir.records import Document
 from tests.helpers import tiny
+from tests.helpers.damage import flip
 from tests.helpers.disks import full
 from tests.helpers.indexes import content, edit, ids, refused
 
@@ -115,9 +116,7 @@ def test_damage_is_not_merged_into_what_looks_sound(directory: Path) -> None:
     with SealIndexer(directory) as writer:
         writer.add([NEW])
     path = next(directory.glob("segment-000000-*/fm.bin"))
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
+    flip(path)
     with pytest.raises(IndexDirError, match="fm.bin: damaged"), SealIndexer(directory) as writer:
         writer.merge()
     with pytest.raises(IndexDirError, match="fm.bin: damaged"):

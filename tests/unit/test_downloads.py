@@ -11,7 +11,7 @@ import shutil
 import sys
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from seal_ir.formats.io.resolve import Places
 from seal_ir.index.download import downloaded, main
 from seal_ir.index.reader import Index
 from seal_ir.index.registry import named_index, registered
+from tests.helpers.damage import flip
 from tests.helpers.file_server import DATA, Server, archive, serving
 
 
@@ -236,9 +237,7 @@ def test_an_archive_that_is_damaged_in_the_middle(tmp_path: Path, kind: str) -> 
     file = tmp_path / "index.json"
     file.write_bytes(random.Random(1).randbytes(2_000_000))
     made = archive(tmp_path / "a.tar", lambda tar: tar.add(file, "x/index.json"), f"w:{kind}")
-    content = bytearray(made.read_bytes())
-    content[len(content) // 2] ^= 1
-    made.write_bytes(content)
+    flip(made)
     with pytest.raises(InputError, match=r"^a.tar: cannot be unpacked \(.+\)$"):
         unpack(made, tmp_path / "index", ("index.json",), str)
     assert not (tmp_path / "index").exists()
@@ -304,34 +303,20 @@ def test_help_says_what_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"Download a registered index.", "name registered name", "--yes do not ask"} <= set(lines)
 
 
-def test_an_index_is_kept_only_where_each_byte_is_right(
-    published: Places, server: Server, tiny_index: Path, tmp_path: Path
-) -> None:
-    spoiled = tmp_path / "spoiled"
-    shutil.copytree(tiny_index, spoiled)
-    file = next(spoiled.glob("segment-*/fm.bin"))
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content)
-    server.content = archive(tmp_path / "b.tar", lambda tar: tar.add(spoiled, "."), "w").read_bytes()
-    entry = replace(registered(published)[0], download=server.of("/file"))
-    with pytest.raises(IndexDirError, match="nothing was kept"):
-        downloaded(entry, agreed=True)
-    assert not entry.present
-
-
+@pytest.mark.parametrize("spoil", [lambda path: path.write_bytes(b"spoiled"), flip])
 def test_a_published_index_that_is_damaged(
-    published: Places, server: Server, tiny_index: Path, tmp_path: Path
+    published: Places, server: Server, tiny_index: Path, tmp_path: Path, spoil: Callable[[Path], object]
 ) -> None:
     """Nothing is left in its place."""
     spoiled = tmp_path / "spoiled"
     shutil.copytree(tiny_index, spoiled)
-    next(spoiled.glob("segment-*/fm.bin")).write_bytes(b"spoiled")
+    spoil(next(spoiled.glob("segment-*/fm.bin")))
     server.content = archive(tmp_path / "b.tar", lambda tar: tar.add(spoiled, "."), "w").read_bytes()
     entry = replace(registered(published)[0], download=server.of("/file"))
     with pytest.raises(IndexDirError, match=r"^http\S+/file: segment-\S+/fm\.bin: .*; nothing was kept$"):
         downloaded(entry, agreed=True)
     assert list((published.cache / "indexes").iterdir()) == []
+    assert not entry.present
 
 
 @pytest.mark.parametrize(("answer", "fetched"), [("y\n", True), ("\n", False), ("no\n", False), ("", False)])

@@ -17,21 +17,6 @@ from tests.fuzz.readers import READERS
 from tests.fuzz.runs import Prepared, changed, named, prepared, regressions
 from tests.helpers.examples import examples
 
-# Those that load torch or another large package, or build an index, take a second or more to begin with.
-SLOW = (
-    *("index", "keys", "checkpoint", "fairseq", "published", "training-set", "manifest", "encoded-queries"),
-    *(
-        "loaded-model",
-        "adapters",
-        "fid-",
-        "dense-index",
-        "HFDataset",
-        "archives",
-        "recorded",
-        "kilt-evidence",
-    ),
-    "server",
-)
 NEEDED = {
     "published-side-file": "seal_ir._sdsl",
     "published-index": "seal_ir._sdsl",
@@ -39,14 +24,6 @@ NEEDED = {
     "dense-index": "faiss",
     "server": "mcp",
 }
-
-
-def marks(reader: str) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.slow] * (reader.startswith(SLOW) and reader != "server-key")
-
-
-def of_all(reader: Reader) -> object:
-    return pytest.param(reader, id=reader.name, marks=marks(reader.name))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +35,7 @@ def ready(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ready", [of_all(reader) for reader in READERS], indirect=True)
+@pytest.mark.parametrize("ready", READERS, ids=lambda reader: reader.name, indirect=True)
 @examples(60)
 @given(seed=st.integers(0, 2**32))
 def test_a_hostile_file_is_read_or_refused_in_one_line(ready: Prepared, seed: int) -> None:
@@ -69,7 +46,7 @@ def test_a_hostile_file_is_read_or_refused_in_one_line(ready: Prepared, seed: in
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("reader", "path"),
-    [pytest.param(*case, id="/".join(case[1].parts[-3:]), marks=marks(case[0])) for case in regressions()],
+    [pytest.param(*case, id="/".join(case[1].parts[-3:])) for case in regressions()],
 )
 def test_a_file_that_once_broke_a_reader(reader: str, path: Path, tmp_path: Path) -> None:
     if reader in NEEDED:

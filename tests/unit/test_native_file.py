@@ -227,9 +227,9 @@ def test_a_segment_that_32_bits_do_not_hold_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     symbols, starts = flatten(DOCUMENTS)
-    for most, width in ((len(symbols) * 2 - 1, 2), (len(symbols) * 2 - 2, 2)):
+    for most in (len(symbols) * 2 - 1, len(symbols) * 2 - 2):
         monkeypatch.setattr(native, "MAX_SUFFIXES", most)
-        with pytest.raises(ValueError, match=f"at most {most // width} tokens, not {len(symbols)}$"):
+        with pytest.raises(ValueError, match=f"at most {most // 2} tokens, not {len(symbols)}$"):
             native.build_native(tmp_path / "fm.bin", symbols, starts, 32, str)
     assert not (tmp_path / "fm.bin").exists()
     monkeypatch.setattr(native, "MAX_SUFFIXES", len(symbols) * 2)

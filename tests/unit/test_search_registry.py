@@ -22,6 +22,7 @@ from seal_ir.index.registry import (
     registered,
 )
 from seal_ir.search.searcher import SealSearcher
+from tests.helpers.damage import flip
 
 TOML = """
 [[index]]
@@ -125,9 +126,7 @@ def test_an_index_is_opened_where_it_is_sound(places: Places, tiny_index: Path, 
         opened(7)  # type: ignore[arg-type]
     spoiled = put(places, "small", tiny_index)
     file = next(spoiled.glob("segment-*/fm.bin"))
-    content = bytearray(file.read_bytes())
-    content[-1] ^= 1
-    file.write_bytes(content)
+    flip(file)
     with pytest.raises(IndexDirError, match=re.escape(str(file))):
         opened(spoiled)
 

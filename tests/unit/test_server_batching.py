@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from seal_ir.server.batching import Batcher, BatchTold
 from seal_ir.server.failures import OverloadedError, UnavailableError
 from seal_ir.server.limits import Limits
-from tests.helpers.serving import wait_until
+from tests.helpers.waiting import wait_until
 
 SHORT = Limits(batch_size=4, wait_ms=1, max_waiting=6)
 

@@ -23,6 +23,7 @@ from seal_ir.search.searcher import SealSearcher
 from seal_ir.server.limits import Limits
 from tests.helpers import serving, tiny
 from tests.helpers.serving import KEY, PRESETS
+from tests.helpers.waiting import wait_until
 
 QUERY = "the capital of France"
 
@@ -122,7 +123,7 @@ def test_what_is_recorded_delays_others_by_one_decoding_only(tiny_index: Path, p
         first = pool.submit(httpx.get, f"{url}/v1/tiny/search?query=a")
         assert model.began.wait(30)
         rest = [pool.submit(httpx.get, f"{url}/v1/tiny/{path}a{n}") for n in range(4)]
-        serving.wait_until(lambda: _waiting(url) == 4)
+        wait_until(lambda: _waiting(url) == 4)
         model.n_prompts.clear()
         model.may_go.set()
         assert all(each.result().status_code == 200 for each in [first, *rest])

@@ -19,8 +19,9 @@ from seal_ir.server.limits import Limits
 from seal_ir.server.metrics import Metrics
 from seal_ir.server.service import Service
 from tests.helpers import serving, tiny
-from tests.helpers.serving import KEY, HeldModel, wait_until
+from tests.helpers.serving import KEY, HeldModel
 from tests.helpers.threads import no_thread_left
+from tests.helpers.waiting import wait_until
 
 PRESSED = Limits(batch_size=4, wait_ms=1, max_waiting=3)
 
